@@ -81,8 +81,7 @@ async function runOn(database: FuzzDatabase, options: FuzzOptions): Promise<Fuzz
   const sessions = new GrpcSessions(service.grpc);
   const { grpc, http } = service;
   const connections = new RestConnections(http);
-  const hasRead = (): Promise<void> => sessions.hasRead();
-  const world: World = { grpc, http, token, readToken, routes, sessions, connections, ledger, hasRead };
+  const world: World = { grpc, http, token, readToken, routes, sessions, connections, ledger };
   const honest = new HonestCaller(
     { grpc, http },
     tokenFor({ exp: EXPIRY, sub: 'honest' }),

@@ -1,8 +1,6 @@
 import type { Arbitrary } from 'fast-check';
 import { grpcByGrammar } from './grpc/grpc-grammar.js';
 import { frameFlood, rapidResets, slowReader, tooManyStreams } from './raw/floods.js';
-import { http1Bytes } from './raw/http1-bytes.js';
-import { http2Frames } from './raw/http2-frames.js';
 import { restByGrammar } from './rest/rest-grammar.js';
 import { weighted } from './values/draws.js';
 import type { FuzzCase, World } from './world.js';
@@ -13,10 +11,8 @@ const KINDS: readonly (readonly [
   share: number,
   cases: (world: World) => Arbitrary<FuzzCase>,
 ])[] = [
-  ['REST by grammar', 2_000, restByGrammar],
-  ['gRPC by grammar', 6_600, grpcByGrammar],
-  ['HTTP/1.1 bytes', 700, http1Bytes],
-  ['HTTP/2 frames', 500, http2Frames],
+  ['REST by grammar', 2_600, restByGrammar],
+  ['gRPC by grammar', 7_200, grpcByGrammar],
   ['rapid resets', 50, rapidResets],
   ['too many streams', 50, tooManyStreams],
   ['slow readers', 50, slowReader],

@@ -21,8 +21,6 @@ export interface World {
   readonly sessions: GrpcSessions;
   readonly connections: RestConnections;
   readonly ledger: Ledger;
-  /** Resolves when the service has read everything sent so far and has had time to respond. */
-  readonly hasRead: () => Promise<void>;
 }
 
 /** The outcome of a case. */

@@ -77,6 +77,7 @@ describe('the secrets in a file', () => {
       expect(judgeBy(authenticator, NEW)).toMatchObject({ ok: true });
     });
     expect(judgeBy(authenticator, OLD)).toMatchObject({ ok: true });
+    expect(log).toContain('the token keys have changed');
   });
 
   it('no longer verify tokens of a removed secret, even cached ones', async () => {

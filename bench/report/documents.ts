@@ -28,7 +28,7 @@ export async function writeDocuments(folder: string, run: Run): Promise<void> {
  *
  * @throws Error when the text lacks them
  */
-export function replacePart(text: string, name: string, part: string): string {
+function replacePart(text: string, name: string, part: string): string {
   const [begin, end] = [`<!-- npm run bench -- --write: ${name} -->`, `<!-- end: ${name} -->`];
   const [before, ...rest] = text.split(begin);
   const [, after] = rest.join(begin).split(end);

@@ -37,10 +37,6 @@ export interface GrpcAnswer {
 /** The least number of connections. */
 const SESSIONS = 4;
 const MOST_TRIES = 10;
-/** This many pings in sequence take at least as long as a call that needs the database. */
-const PINGS = 4;
-/** Every running case may be waiting for a ping. */
-const MOST_PINGS = 1_000;
 /** Node resets streams when a connection uses more than 10 MB of memory; grpc-js clients lift this limit, too. */
 const SESSION_MIB = 100_000;
 
@@ -49,7 +45,6 @@ export class GrpcSessions {
   readonly #target: string;
   readonly #sessions: (ClientHttp2Session | undefined)[] = [];
   readonly #openStreams = new WeakMap<ClientHttp2Session, number>();
-  #pinged: ClientHttp2Session | undefined;
   #turn = 0;
   /** The number of connections that the service ended with an error, which it must not do. */
   lost = 0;
@@ -72,13 +67,7 @@ export class GrpcSessions {
     }
   }
 
-  /** Resolves when the service has read everything received so far and has had time to respond. */
-  async hasRead(): Promise<void> {
-    for (let pings = 0; pings < PINGS; pings++) await this.#ping();
-  }
-
   close(): void {
-    this.#pinged?.destroy();
     for (const session of this.#sessions) session?.destroy();
   }
 
@@ -121,16 +110,6 @@ export class GrpcSessions {
     });
   }
 
-  #ping(): Promise<void> {
-    const session = isOpen(this.#pinged) ? this.#pinged : this.#connect();
-    this.#pinged = session;
-    return new Promise((resolve) => {
-      session.ping(() => {
-        resolve();
-      });
-    });
-  }
-
   /** Returns a connection with room for another stream; the connections take turns. */
   #next(): ClientHttp2Session {
     const first = this.#turn++ % SESSIONS;
@@ -161,7 +140,6 @@ export class GrpcSessions {
 
   #connect(): ClientHttp2Session {
     const session = connect(`http://${this.#target}`, {
-      maxOutstandingPings: MOST_PINGS,
       maxSessionMemory: SESSION_MIB,
     });
     return session

@@ -15,10 +15,10 @@ import {
   WINDOW_UPDATE,
 } from '../../test/support/http2-frames.js';
 import { CREATE, GET } from '../grpc/grpc-case.js';
-import { restCases } from '../rest/rest-case.js';
-import { listOf, percent, weighted } from '../values/draws.js';
-import type { FuzzCase, World } from '../world.js';
-import { callsOf, headerBlock, opening, PRIORITY } from './frame-sequences.js';
+import { cutting, listOf, percent, weighted } from '../values/draws.js';
+import { escaped, type FuzzCase, type World } from '../world.js';
+import { callsOf, headerBlock, opening } from './calls.js';
+import { exchange } from './exchange.js';
 import { http2Cases } from './http2-case.js';
 
 const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
@@ -26,8 +26,8 @@ const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 const LIST_SERVICES = framed(Buffer.from([0x3a, 0x00]));
 const NO_BYTES = Buffer.alloc(0);
 
-/** How a client closes its connection after it has sent everything. */
-const leaving = fc.constantFrom('leave' as const, 'unread' as const);
+/** A frame type that only the fuzzer sends (RFC 9113, section 6.3). */
+const PRIORITY = 0x2;
 
 /** Streams that are reset as soon as they are opened (CVE-2023-44487). */
 export function rapidResets(world: World): Arbitrary<FuzzCase> {
@@ -38,7 +38,7 @@ export function rapidResets(world: World): Arbitrary<FuzzCase> {
       const reset = { ...headers, type: RST_STREAM, flags: 0, payload: number(CANCEL) };
       return isWhole[i] === true ? [headers, data, reset] : [headers, reset];
     });
-    return { frames: [opening(), ...frames], ending: 'leave' as const, calls };
+    return { frames: [opening(), ...frames], reads: true, calls };
   });
   return http2Cases(sendings, world);
 }
@@ -46,36 +46,43 @@ export function rapidResets(world: World): Arbitrary<FuzzCase> {
 /** More streams than the service allows, all left open. */
 export function tooManyStreams(world: World): Arbitrary<FuzzCase> {
   const many = callsOf({ paths: [CREATE, GET, REFLECTION], good: 50, count: [130, 400] }, world);
-  const sendings = fc.tuple(many, leaving).map(([calls, ending]) => ({
+  const sendings = fc.tuple(many, fc.boolean()).map(([calls, reads]) => ({
     frames: [opening(), ...calls.map(({ headers }) => headers)],
-    ending,
+    reads,
   }));
   return http2Cases(sendings, world);
 }
 
 /** A client that requests much and reads little: it grants no window, or does not read its socket. */
 export function slowReader(world: World): Arbitrary<FuzzCase> {
+  const pages = fc.constantFrom('/openapi.json', '/docs', '/healthz');
   const overRest = fc
-    .tuple(fc.constantFrom('/openapi.json', '/docs', '/healthz'), fc.integer({ min: 20, max: 200 }))
-    .map(([path, times]) => {
+    .tuple(pages, fc.integer({ min: 20, max: 200 }), cutting)
+    .map(([path, times, cut]): FuzzCase => {
       const bytes = Buffer.from(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(times));
-      return { bytes, ending: 'unread' as const, quietMs: 0 };
+      return {
+        shown: () => escaped(bytes),
+        async send(signal) {
+          await exchange({ target: world.http, pieces: cut(bytes), signal });
+          return { answers: ['no answer'], problems: [] };
+        },
+      };
     });
   const overGrpc = fc
     .record({
       window: fc.constantFrom(0, 0, 65_535),
       times: fc.integer({ min: 10, max: 100 }),
       gets: callsOf({ paths: [GET], good: 100, count: [29, 29], first: 3 }, world),
-      ending: leaving,
+      reads: fc.boolean(),
     })
-    .map(({ window, times, gets, ending }) => {
+    .map(({ window, times, gets, reads }) => {
       const reflection = headerBlock(REFLECTION, false, world);
       const headers = { type: HEADERS, flags: END_HEADERS, stream: 1, payload: reflection };
       const question = { type: DATA, flags: 0, stream: 1, payload: LIST_SERVICES };
       const rest = gets.flatMap((get) => [get.headers, get.data]);
-      return { frames: [opening(window), headers, ...Array<Frame>(times).fill(question), ...rest], ending };
+      return { frames: [opening(window), headers, ...Array<Frame>(times).fill(question), ...rest], reads };
     });
-  return weighted([40, restCases(overRest, world)], [60, http2Cases(overGrpc, world)]);
+  return weighted([40, overRest], [60, http2Cases(overGrpc, world)]);
 }
 
 const CHEAP: readonly Frame[] = [
@@ -98,7 +105,7 @@ export function frameFlood(world: World): Arbitrary<FuzzCase> {
       const flags = repeated.type === CONTINUATION ? 0 : END_HEADERS;
       const headers = { type: HEADERS, flags, stream: 1, payload: headerBlock(CREATE, good, world) };
       const frames = [opening(), headers, ...Array<Frame>(times).fill(repeated)];
-      return { frames, ending: 'leave' as const };
+      return { frames, reads: true };
     });
   return http2Cases(sendings, world);
 }

@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import fc, { type Arbitrary } from 'fast-check';
-import { abortsAfterSessionError, abortsAtPing } from '../../src/run/start.js';
 import {
   ACK,
   DATA,
@@ -20,17 +19,16 @@ import { STREAM_RESET } from '../../test/faults/programs/load-result.js';
 import { routeIn } from '../grpc/grpc-problems.js';
 import type { ShownRoute } from '../ledger.js';
 import { escaped, type FuzzCase, type World } from '../world.js';
-import { cutting } from '../values/mutation.js';
-import { type Ending, exchange } from './exchange.js';
-import type { Call } from './frame-sequences.js';
+import { cutting } from '../values/draws.js';
+import type { Call } from './calls.js';
+import { exchange } from './exchange.js';
 
 /** The frames that a client sends on a connection to the gRPC server. */
 interface Http2Sending {
   /** Everything after the preface. */
   readonly frames: readonly Frame[];
-  /** Mutates the bytes of the frames; default: no change. */
-  readonly spoil?: (bytes: Buffer) => Buffer;
-  readonly ending: Ending;
+  /** Whether the client reads what the service sends. */
+  readonly reads: boolean;
   /** The calls that may create a route; default: none. */
   readonly calls?: readonly Call[];
 }
@@ -38,15 +36,10 @@ interface Http2Sending {
 const NEVER: readonly number[] = [status.UNKNOWN, status.INTERNAL, status.UNAVAILABLE, status.DATA_LOSS];
 const PREFIX_BYTES = 5;
 const ID_BYTES = 36;
-/** The payload of a PING, and the shortest of a GOAWAY, in bytes (RFC 9113, sections 6.7 and 6.8). */
-const PING_BYTES = 8;
-const GOAWAY_BYTES = 8;
 /** The payload of the last PING. Its ACK shows that the service has read everything before it. */
 const LAST_PING = Buffer.from('the last');
 /** The silence after which no more data is expected once the service has read everything, in milliseconds. */
 const AFTERWARDS_MS = 20;
-/** Silence for longer than this means that the service waits for the rest of a frame, in milliseconds. */
-const QUIET_MS = 100;
 
 /** Cases that send these frames to the gRPC server. */
 export function http2Cases(sendings: Arbitrary<Http2Sending>, world: World): Arbitrary<FuzzCase> {
@@ -54,14 +47,12 @@ export function http2Cases(sendings: Arbitrary<Http2Sending>, world: World): Arb
 }
 
 function http2Case(
-  { frames, spoil = (bytes) => bytes, ending, calls = [] }: Http2Sending,
+  { frames, reads, calls = [] }: Http2Sending,
   cut: (bytes: Buffer) => Buffer[],
   world: World,
 ): FuzzCase {
-  const bytes = frames
-    .filter((each) => !mayAbortNode(each))
-    .map(({ type, flags, stream, payload }) => frame(type, flags, stream, payload));
-  const whole = Buffer.concat([PREFACE, spoil(Buffer.concat(bytes)), frame(PING, 0, 0, LAST_PING)]);
+  const bytes = frames.map(({ type, flags, stream, payload }) => frame(type, flags, stream, payload));
+  const whole = Buffer.concat([PREFACE, ...bytes, frame(PING, 0, 0, LAST_PING)]);
   const pieces = cut(whole);
   const creates = calls.filter((call) => call.creates).length;
   return {
@@ -80,25 +71,15 @@ function http2Case(
           if (route !== undefined) problems.push(...world.ledger.acknowledge(route));
           acknowledged += world.ledger.size - known;
           if (NEVER.includes(code)) problems.push(`A call ended with ${status[code] ?? code}.`);
-          if (isLastPing(each) && ending === 'leave') socket.setTimeout(AFTERWARDS_MS);
+          if (isLastPing(each)) socket.setTimeout(AFTERWARDS_MS, () => socket.destroy());
           if (each.type === GOAWAY) socket.destroy();
         }
       };
-      const { grpc: target, hasRead } = world;
-      await exchange({ target, pieces, ending, quietMs: QUIET_MS, greets: true, hasRead, signal, onData });
+      await exchange({ target: world.grpc, pieces, signal, onData: reads ? onData : undefined });
       world.ledger.unsure += Math.max(0, creates - acknowledged);
-      return { answers: seen.size === 0 ? [`no answer (${ending})`] : [...seen], problems };
+      return { answers: seen.size === 0 ? ['no answer'] : [...seen], problems };
     },
   };
-}
-
-/** Whether the running Node has a fault by which this frame may abort the process (SECURITY.md). */
-function mayAbortNode({ type, flags, payload }: Frame): boolean {
-  const failsSession =
-    (type === GOAWAY && payload.length >= GOAWAY_BYTES && payload.readUInt32BE(4) !== 0) ||
-    (type === PING && (flags & ACK) !== 0);
-  if (failsSession && abortsAfterSessionError()) return true;
-  return type === PING && payload.length !== PING_BYTES && abortsAtPing();
 }
 
 function isLastPing({ type, flags, payload }: Frame): boolean {

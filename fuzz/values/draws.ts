@@ -42,3 +42,13 @@ export function at(drawn: number, places: number): number {
 export function words(text: string): string[] {
   return text.trim().split(/\s+/);
 }
+
+/** Splits bytes into up to three pieces at random positions. */
+export const cutting: Arbitrary<(bytes: Buffer) => Buffer[]> = weighted<number[]>(
+  [3, fc.constant([])],
+  [2, fc.array(place, { minLength: 1, maxLength: 2 })],
+).map((places) => (bytes) => {
+  const cuts = places.map((drawn) => at(drawn, bytes.length + 1)).sort((one, other) => one - other);
+  const edges = [0, ...cuts, bytes.length];
+  return edges.slice(1).map((edge, index) => bytes.subarray(edges[index], edge));
+});

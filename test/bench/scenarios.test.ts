@@ -1,5 +1,4 @@
-import { describe, expect, it } from 'vitest';
-import { CONTENDERS, KINDS } from '../../bench/contenders.js';
+import { expect, it } from 'vitest';
 import { FULL, QUICK } from '../../bench/scale.js';
 import { atHalfLoad, atRate, scenarios, TIMED } from '../../bench/scenarios.js';
 import type { TargetName } from '../../bench/testbed.js';
@@ -21,24 +20,7 @@ it('tail latency of the service and the bare servers is measured at half of the 
   expect(TIMED).toHaveLength(4);
 });
 
-it('each kind of request goes in turn to all contenders that serve it', () => {
-  const groups = scenarios(QUICK, TARGETS);
-  for (const [i, { name }] of KINDS.entries()) {
-    const asked = groups[i]?.map(({ target }) => target);
-    expect(asked).toEqual([...CONTENDERS.flatMap(({ targets }) => targets[name] ?? []), 'logging']);
-  }
-});
-
-it('targets that are not running have no scenario', () => {
-  const running = new Set<TargetName>(SHARED);
-  const asked = scenarios(QUICK, running).flat();
-  expect(asked.filter(({ target }) => !running.has(target))).toEqual([]);
-  expect(asked.length).toBeGreaterThan(0);
-});
-
-describe.each([FULL, QUICK])('at the scale "$name"', (scale) => {
-  it('no two scenarios have the same name', () => {
-    const names = scenarios(scale, TARGETS).flatMap((group) => group.map(({ name }) => name));
-    expect(new Set(names).size).toBe(names.length);
-  });
+it.each([FULL, QUICK])('at the scale "$name", no two scenarios have the same name', (scale) => {
+  const names = scenarios(scale, TARGETS).flatMap((group) => group.map(({ name }) => name));
+  expect(new Set(names).size).toBe(names.length);
 });

@@ -69,11 +69,14 @@ function stopClock(): void {
 }
 
 describe('a call', () => {
-  it('gets the response of its method, with its request id in the trailers', async () => {
-    const reply = await pipelineOf({})(callOf({ keys: { 'x-request-id': 'my-name' } }));
-    expect(reply).toMatchObject({ code: status.OK, details: '', message: ANSWER });
-    expect(reply.trailers.get('x-request-id')).toEqual(['my-name']);
-  });
+  it.each(['my-name', '!'.repeat(128)])(
+    'gets the response of its method, with its request id in the trailers: %s',
+    async (id) => {
+      const reply = await pipelineOf({})(callOf({ keys: { 'x-request-id': id } }));
+      expect(reply).toMatchObject({ code: status.OK, details: '', message: ANSWER });
+      expect(reply.trailers.get('x-request-id')).toEqual([id]);
+    },
+  );
 
   it('is answered synchronously from the cache', () => {
     const cached = (): Uint8Array => ANSWER;

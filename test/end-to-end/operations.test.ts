@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { resolve } from 'node:path';
 import { Metadata } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
@@ -181,7 +182,18 @@ describe('the readiness of a service', () => {
   });
 
   it('is draining at once when the service stops, and is reported until the end', async () => {
-    const service = await runningService({ settings: { DRAIN_DELAY_MS: '300' } });
+    const service = await runningService();
+    // Keeps the service from closing until its body has arrived.
+    const upload = request(`${service.httpUrl}/v1/routing`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${tokenFor()}`,
+        'content-type': 'application/json',
+        expect: '100-continue',
+      },
+    });
+    upload.flushHeaders();
+    await once(upload, 'continue');
     const closed = service.close();
     await expect(readinessOf(service)).resolves.toMatchObject({
       http: 503,
@@ -189,6 +201,7 @@ describe('the readiness of a service', () => {
       checks: { process: { state: 'draining' }, database: { ok: true } },
     });
     expect(sumOf(await metricsOf(service), 'route_registry_draining')).toBe(1);
+    upload.on('response', (response) => response.resume()).end('{}');
     await closed;
     await expect(readinessOf(service)).rejects.toThrow('fetch failed');
   });

@@ -29,8 +29,8 @@ const NO_ROUTE = '01a1f941-715b-7593-b057-19259d7b5bfc';
 /** A service with TLS over both protocols, and the files of its certificate. */
 async function startSecured(
   settings: Readonly<Record<string, string>> = {},
+  files = new MountedFiles({ ...first }),
 ): Promise<{ service: Service; files: MountedFiles }> {
-  const files = new MountedFiles({ ...first });
   const service = await runningService({
     settings: { TLS_CERT_FILE: files.path('cert'), TLS_KEY_FILE: files.path('key'), ...settings },
     dependencies,
@@ -168,6 +168,21 @@ describe('a renewed certificate', () => {
     expect(codes).toEqual(new Set([404, status.NOT_FOUND]));
     const latest = await shakeHands(service.grpcAddress, { ca: authority.cert, ALPNProtocols: ['h2'] });
     expect(latest.getPeerCertificate().serialNumber).toBe(serialNumberOf(second));
+  });
+
+  it('is not read by a service that has stopped', async () => {
+    const { service: stopped, files } = await startSecured();
+    const { service } = await startSecured({}, files);
+    await stopped.close();
+    const lines = stopped.log.length;
+    for (const pair of [second, first]) {
+      const renewed = service.log.filter(({ msg }) => msg === 'TLS files renewed').length;
+      files.swap({ ...pair });
+      await expect
+        .poll(() => service.log.filter(({ msg }) => msg === 'TLS files renewed').length)
+        .toBe(renewed + 1);
+    }
+    expect(stopped.log.slice(lines)).toEqual([]);
   });
 
   it('leaves open connections as they are', async () => {

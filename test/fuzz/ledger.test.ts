@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { Ledger, FORBIDDEN } from '../../fuzz/ledger.js';
+import { expect, it } from 'vitest';
+import { FORBIDDEN, Ledger } from '../../fuzz/ledger.js';
 
 const ROUTE = {
   id: '01a1f941-715b-7593-b057-19259d7b5bfc',
@@ -11,38 +11,28 @@ const ROUTE = {
 };
 const OTHER = { ...ROUTE, id: '01a1f941-715b-7593-b057-19259d7b5bfd' };
 
-describe('the ledger of acknowledged routes', () => {
-  it('agrees with a database that stores exactly these routes', () => {
-    const ledger = new Ledger();
-    expect(ledger.acknowledge(ROUTE)).toEqual([]);
-    expect(ledger.acknowledge(ROUTE)).toEqual([]);
-    expect(ledger.compare([ROUTE])).toEqual([]);
-  });
+it.each([
+  ['a lost route', 0, [], ['is not stored as acknowledged']],
+  ['a changed route', 0, [{ ...ROUTE, handler: 'other' }], ['is not stored as acknowledged']],
+  ['an unacknowledged route', 0, [ROUTE, OTHER], ['1 stored routes were never acknowledged']],
+  ['no unacknowledged route after a missed response', 1, [ROUTE, OTHER], []],
+  [
+    'a route of a client without a token',
+    1,
+    [ROUTE, { ...OTHER, handler: FORBIDDEN }],
+    ['without a valid token'],
+  ],
+])('the ledger of acknowledged routes reports %s', (_, unsure, stored, problems) => {
+  const ledger = new Ledger();
+  expect([ledger.acknowledge(ROUTE), ledger.acknowledge(ROUTE)]).toEqual([[], []]);
+  ledger.unsure = unsure;
+  expect(ledger.compare(stored)).toEqual(
+    problems.map((problem) => expect.stringContaining(problem) as string),
+  );
+});
 
-  it.each([
-    ['a lost route', [], /is not stored as acknowledged/],
-    ['a changed route', [{ ...ROUTE, handler: 'other' }], /is not stored as acknowledged/],
-    ['an unacknowledged route', [ROUTE, OTHER], /1 stored routes were never acknowledged/],
-  ])('reports %s', (_, stored, problem) => {
-    const ledger = new Ledger();
-    ledger.acknowledge(ROUTE);
-    expect(ledger.compare(stored)).toEqual([expect.stringMatching(problem)]);
-  });
-
-  it('allows one unacknowledged route per missed response, but none from a client without a valid token', () => {
-    const ledger = new Ledger();
-    ledger.unsure = 1;
-    expect(ledger.compare([OTHER])).toEqual([]);
-    expect(ledger.compare([{ ...OTHER, handler: FORBIDDEN }])).toEqual([
-      expect.stringMatching(/for a client without a valid token/),
-    ]);
-  });
-
-  it('reports a route that is acknowledged twice with different contents', () => {
-    const ledger = new Ledger();
-    ledger.acknowledge(ROUTE);
-    expect(ledger.acknowledge({ ...ROUTE, path: '/other' })).toEqual([
-      expect.stringMatching(/with two different contents/),
-    ]);
-  });
+it('the ledger reports a route that is acknowledged twice with different contents', () => {
+  const ledger = new Ledger();
+  ledger.acknowledge(ROUTE);
+  expect(ledger.acknowledge({ ...ROUTE, path: '/other' })).toHaveLength(1);
 });

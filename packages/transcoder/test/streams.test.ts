@@ -15,12 +15,13 @@ import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
 import { rawExchange } from './support/library-transcoder.js';
 
 const ENTRIES = '/v1/topics/news/entries';
-/** Far longer than any step of these tests takes, in milliseconds. */
-const WAIT = 10_000;
 const EVENTS = { accept: 'text/event-stream' };
 const EVENTS_ASKED = 'Accept: text/event-stream\r\n';
 const ONE = '{"number":1,"text":"","content":""}';
 const TWO = '{"number":2,"text":"","content":""}';
+/** A request for a stream whose body does not arrive. */
+const UNFINISHED =
+  'POST /v1/entries:follow HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n';
 
 function entry(number: number): Buffer {
   return feedMessage('Entry', { number });
@@ -97,6 +98,52 @@ function stalled(origin: string, path = ENTRIES, head = ''): Socket {
   socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${head}\r\n`);
   onTestFinished(() => void socket.destroy());
   return socket;
+}
+
+/** Reads from a socket. Returns a function that waits until what has arrived matches, and never advances timers. */
+function readingFrom(socket: Socket): (matches: (received: string) => boolean) => Promise<void> {
+  let received = '';
+  socket.on('data', (chunk: Buffer) => (received += chunk.toString())).resume();
+  return async (matches) => {
+    while (!matches(received)) await once(socket, 'data');
+  };
+}
+
+/** Stops the timers until the test advances them, as `expect.poll` does, too. */
+function stopTimers(): void {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+type Item = Awaited<ReturnType<ReplyStream['next']>>;
+
+const OK = { code: status.OK, details: '', answered: true };
+
+function streaming(stream: ReplyStream): Upstream {
+  return {
+    unary: () => ({ code: status.UNIMPLEMENTED, details: '', answered: true }),
+    serverStream: () => stream,
+  };
+}
+
+/** An upstream in this process whose stream returns these items, and then those of `send`, each once. */
+function queued(...items: Item[]): Upstream & { readonly send: (...more: Item[]) => void } {
+  const asking: ((item: Item) => void)[] = [];
+  const meet = (): void => {
+    while (items.length > 0 && asking.length > 0) asking.shift()?.(items.shift() ?? OK);
+  };
+  const next = (): Promise<Item> =>
+    new Promise((resolve) => {
+      asking.push(resolve);
+      meet();
+    });
+  return {
+    ...streaming({ next }),
+    send: (...more) => {
+      items.push(...more);
+      meet();
+    },
+  };
 }
 
 /** A feed whose channel is connected, so that a stream starts long before its time limit. */
@@ -378,9 +425,7 @@ describe('the head of a stream without messages', () => {
       },
       { responseHeaders: new Map([['x-quota', 'X-Quota']]) },
     );
-    const begun = Date.now();
     const { response, text, ended } = await reading(feed.origin + ENTRIES, { headers: EVENTS });
-    expect(Date.now() - begun).toBeGreaterThanOrEqual(950);
     expect([response.status, response.headers.get('x-quota')]).toEqual([200, '3']);
     await expect.poll(text).toBe(':\n\n');
     tell();
@@ -450,27 +495,29 @@ describe('the client of a stream', () => {
 });
 
 describe('a stream of an upstream in the same process', () => {
-  const never: ReplyStream = { next: () => new Promise(() => undefined) };
-  const streaming = (stream: ReplyStream): Upstream => ({
-    unary: () => ({ code: status.UNIMPLEMENTED, details: '', answered: true }),
-    serverStream: () => stream,
-  });
-
-  it('gets a comment after every 15 seconds without a message if it is sent as events', async () => {
-    const coming = [entry(1)];
-    const stream = { next: () => Promise.resolve(coming.shift() ?? never.next()) };
-    const feed = await startFeed(sendTwo, { upstream: streaming(stream) });
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
-    const socket = stalled(feed.origin, ENTRIES, EVENTS_ASKED).resume();
-    let received = '';
-    socket.on('data', (chunk: Buffer) => (received += chunk.toString()));
-    await vi.waitUntil(() => received.includes('data: '), WAIT);
-    for (const comments of [1, 2]) {
-      await new Promise(setImmediate);
-      vi.advanceTimersByTime(15_000);
-      await vi.waitUntil(() => received.split('\r\n:\n\n\r\n').length === comments + 1, WAIT);
-    }
+  it('gets a comment after every 15 seconds without a message if it is sent as events, and loses no message', async () => {
+    const { send, ...upstream } = queued(entry(1));
+    const feed = await startFeed(sendTwo, { upstream });
+    stopTimers();
+    const received = readingFrom(stalled(feed.origin, ENTRIES, EVENTS_ASKED));
+    let events: string[] = [];
+    const numberIs = (count: number) => (text: string) =>
+      (events = text.match(/^(?::|data: .*)$/gm) ?? []).length === count;
+    await received(numberIs(1));
+    await new Promise(setImmediate);
+    vi.advanceTimersByTime(15_000);
+    await received(numberIs(2));
+    await new Promise(setImmediate);
+    vi.advanceTimersByTime(10_000);
+    send(entry(1), entry(2));
+    await received(numberIs(4));
+    await new Promise(setImmediate);
+    vi.advanceTimersByTime(14_999);
+    send(OK);
+    await received((text) => numberIs(5)(text) && text.endsWith('\r\n0\r\n\r\n'));
+    const [one, two] = [`data: ${ONE}`, `data: ${TWO}`];
+    expect(events).toEqual([one, ':', one, two, 'data: {}']);
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it('is an internal error if it throws', async () => {
@@ -504,7 +551,7 @@ describe('a stream of an upstream in the same process', () => {
 
   it('ends at once for a client that disconnected before it started', async () => {
     const calls: UnaryCall[] = [];
-    const upstream = streaming(never);
+    const upstream = queued();
     let arrived = 0;
     const serverStream = (call: UnaryCall): ReplyStream => {
       calls.push(call);
@@ -532,13 +579,15 @@ describe('a stream of an upstream in the same process', () => {
 });
 
 describe('the time limit of a stream', () => {
-  it('is streamMs and not deadlineMs', async () => {
+  it('is streamMs', async () => {
     const { answer, gone } = endless();
-    const feed = await connectedFeed(answer, { deadlineMs: 50, streamMs: 1_000 });
-    const begun = Date.now();
-    const { text } = await httpRequest(feed.origin, { path: ENTRIES });
-    expect(Date.now() - begun).toBeGreaterThanOrEqual(950);
-    const [, line = ''] = text.split('\n');
+    const feed = await connectedFeed(answer, { streamMs: 60_000 });
+    stopTimers();
+    const { text, ended } = await reading(feed.origin + ENTRIES);
+    await expect.poll(text).toBe(`${ONE}\n`);
+    vi.advanceTimersByTime(60_000);
+    await ended;
+    const [, line = ''] = text().split('\n');
     expect(reasonOf({ text: line })).toBe('DEADLINE_EXCEEDED');
     await gone;
   });
@@ -552,16 +601,38 @@ describe('the time limit of a stream', () => {
     expect([answer.status, reasonOf(answer)]).toEqual([504, 'DEADLINE_EXCEEDED']);
   });
 
-  it('may be infinite', async () => {
-    const feed = await startFeed(sendTwo, { streamMs: Infinity });
-    expect((await httpRequest(feed.origin, { path: ENTRIES })).text).toBe(`${ONE}\n${TWO}\n`);
+  it('may be infinite, and is not deadlineMs', async () => {
+    const { answer, fail } = failingAfterOne();
+    const feed = await startFeed(answer, { deadlineMs: 50, streamMs: Infinity });
+    const { text, ended } = await reading(feed.origin + ENTRIES);
+    expect(await rawExchange(feed.origin, UNFINISHED)).toMatch(/^HTTP\/1\.1 504 /);
+    fail();
+    await ended;
+    const [, line = ''] = text().split('\n');
+    expect(reasonOf({ text: line })).toBe('ABORTED');
+  });
+
+  it.each([
+    ['by itself', [OK]],
+    ['by its time limit', []],
+  ])('of a stream that has ended %s does not cut its connection', async (_, ends) => {
+    const upstream = queued(entry(1), ...ends);
+    const feed = await startFeed(sendTwo, { upstream, streamMs: 60_000 });
+    stopTimers();
+    const socket = stalled(feed.origin);
+    const received = readingFrom(socket);
+    await received((text) => text.includes(ONE));
+    vi.advanceTimersByTime(60_000);
+    await received((text) => text.endsWith('\r\n0\r\n\r\n'));
+    await expect.poll(() => feed.outcomes.length).toBe(1);
+    vi.advanceTimersByTime(10_000);
+    socket.write('GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n');
+    await received((text) => text.includes('HTTP/1.1 404 '));
   });
 
   it('is deadlineMs while its request body arrives', async () => {
     const feed = await startFeed(sendTwo, { deadlineMs: 100 });
-    const head = 'Host: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n';
-    const received = await rawExchange(feed.origin, `POST /v1/entries:follow HTTP/1.1\r\n${head}`);
-    expect(received).toMatch(/^HTTP\/1\.1 504 /);
+    expect(await rawExchange(feed.origin, UNFINISHED)).toMatch(/^HTTP\/1\.1 504 /);
   });
 
   it('applies a second later to a client that does not read', async () => {
@@ -623,11 +694,14 @@ describe('a server that shuts down', () => {
     const feed = await startFeed(answer);
     const socket = stalled(feed.origin);
     await settled(sent);
-    const begun = Date.now();
+    stopTimers();
     feed.end();
+    vi.advanceTimersByTime(999);
+    expect((await httpRequest(feed.origin, { path: ENTRIES })).status).toBe(503);
+    expect(feed.outcomes).toHaveLength(1);
+    vi.advanceTimersByTime(1);
     await gone;
-    expect(Date.now() - begun).toBeGreaterThanOrEqual(950);
-    await expect.poll(() => feed.outcomes).toMatchObject([{ status: 200, reason: 'SHUTTING_DOWN' }]);
+    await expect.poll(() => feed.outcomes.at(1)).toMatchObject({ status: 200, reason: 'SHUTTING_DOWN' });
     socket.destroy();
   });
 });

@@ -96,7 +96,16 @@ describe('a gRPC call', () => {
         ([name]) => name.startsWith('grpc_server_handled_total') && name.includes('GetRoute'),
       ),
     ).toHaveLength(17);
-    expect(values.get('route_registry_refusals_total{protocol="grpc",reason="OVERLOADED"}')).toBe(0);
+    const labels = 'grpc_type="unary",grpc_service="routing.v1.RouteService",grpc_method="GetRoute"';
+    for (const sample of [
+      `grpc_server_started_total{${labels}}`,
+      `grpc_server_active_calls{${labels}}`,
+      `grpc_server_handling_seconds_bucket{le="5",${labels}}`,
+      'grpc_server_active_calls{grpc_type="unknown",grpc_service="unknown",grpc_method="unknown"}',
+      'route_registry_refusals_total{protocol="grpc",reason="OVERLOADED"}',
+      'route_registry_refusals_total{protocol="grpc",reason="other"}',
+    ])
+      expect([sample, values.get(sample)]).toEqual([sample, 0]);
   });
 });
 

@@ -1,6 +1,12 @@
-import { trace } from '@opentelemetry/api';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { trace, TraceFlags } from '@opentelemetry/api';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
 import { describe, expect, it } from 'vitest';
-import { failureOf, parentOf, serverOf } from '../../../src/watch/tracing/spans.js';
+import { failureOf, parentOf, serverOf, statementSpans } from '../../../src/watch/tracing/spans.js';
 import { storeUnavailable, translate } from '../../../src/store/driver-errors.js';
 
 const TRACE = 'a'.repeat(32);
@@ -91,4 +97,17 @@ describe('the server of the target', () => {
       expect(serverOf(target)).toEqual({ 'server.address': target });
     },
   );
+});
+
+it('a statement of several calls is linked to the only recorded one, and is not its child', () => {
+  const exporter = new InMemorySpanExporter();
+  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+  const recorded = { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), traceFlags: TraceFlags.SAMPLED };
+  const others = [undefined, { ...recorded, spanId: 'c'.repeat(16), traceFlags: TraceFlags.NONE }];
+  const observer = statementSpans(provider.getTracer('test'), new AsyncLocalStorage(), { engine: 'sqlite' });
+  observer.begin({ operation: 'SELECT', attempt: 1, batchSize: 3, captured: [...others, recorded] })();
+  const spans = exporter.getFinishedSpans();
+  expect(spans.map(({ name, links, parentSpanContext }) => [name, links, parentSpanContext])).toEqual([
+    ['BATCH SELECT routes', [expect.objectContaining({ context: recorded })], undefined],
+  ]);
 });

@@ -174,6 +174,7 @@ describe('a query', () => {
     { query: 'string_value=%ff', field: 'string_value', why: 'an escape is not UTF-8' },
     { query: 'string_value=%ed%a0%80', field: 'string_value', why: 'a surrogate is not UTF-8' },
     { query: 'string_value=\u00e9', field: 'string_value', why: 'bytes beyond ASCII must be escaped' },
+    { query: 'no%74hing+=1', field: 'nothing ', why: 'its name is shown decoded' },
     { query: '%zz=1', field: '%zz', why: 'an escape in the name is malformed' },
     { query: `${'x'.repeat(100)}=1`, field: `${'x'.repeat(64)}…`, why: 'long names are cut' },
   ])('$query is refused: $why', ({ query, field }) => {
