@@ -137,7 +137,10 @@ describe('the description of the bearer token', () => {
     const [, options = ''] = /`npm run --silent token -- ([^`]+)`/.exec(description) ?? [];
     const args = (options.match(/"[^"]*"|\S+/g) ?? []).map((each) => each.replaceAll('"', ''));
     const env = { JWT_SECRET: 's'.repeat(32), JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
-    const token = execFileSync(process.execPath, [join(built(), 'token.js'), ...args], { env, stdio: 'pipe' });
+    const token = execFileSync(process.execPath, [join(built(), 'token.js'), ...args], {
+      env,
+      stdio: 'pipe',
+    });
     expect(jwt.decode(String(token).trim())).toMatchObject({ scope: 'routes:read routes:write', sub: 'me' });
   });
 
