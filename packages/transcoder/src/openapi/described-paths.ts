@@ -1,5 +1,4 @@
-import type { Binding, BoundVariable } from '../template/binding.js';
-import type { PathTemplate } from '../template/path-template.js';
+import type { Binding, BoundVariable, PathTemplate } from '../template/binding.js';
 import { Names } from './names.js';
 
 /** A wildcard of a path template, which becomes a path parameter. */

@@ -1,5 +1,4 @@
-import { type Binding, refuse, type Unserved } from './binding.js';
-import { comparable } from './path-template.js';
+import { type Binding, comparable, refuse, type Unserved } from './binding.js';
 
 /** The binding for an HTTP method and a path. */
 export interface FoundBinding {
