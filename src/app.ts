@@ -189,7 +189,7 @@ async function startGrpc(
   return { address: server.address, pipelineOfGateway };
 }
 
-/** What a pipeline needs to serve calls. */
+/** What is behind the gRPC server. */
 interface RouteServiceParts {
   readonly methods: readonly Method[];
   readonly authenticator: Authenticator;

@@ -42,7 +42,7 @@ export interface Reply {
   readonly details: string;
   /** The response message in binary form, with `OK` only. */
   readonly message?: Uint8Array | undefined;
-  /** Always has `x-request-id`; for a failure also `grpc-status-details-bin`. */
+  /** Has `x-request-id`, and for a failure `grpc-status-details-bin`; empty if nobody receives the reply. */
   readonly trailers: Metadata;
   /** The caller's subject, set only for the log of the gateway in the same process. */
   fields?: { readonly sub: string };
@@ -79,7 +79,7 @@ export interface CallContext extends HandlerContext {
   /** Absent when no method has the path of the call. */
   readonly method: Method | undefined;
   /** Whether this is a guard-only call. */
-  readonly asksGuard: boolean;
+  readonly guardOnly: boolean;
   /** The call's id in logs, errors and trailers. */
   readonly requestId: string;
   /** Set by the guard. */
@@ -100,7 +100,10 @@ export type Next = (context: CallContext) => Reply | Promise<Reply>;
 /** One step of the pipeline. It calls `next` with its context to run the rest, returns its own reply, or throws. */
 export type Interceptor = (context: CallContext, next: Next) => Reply | Promise<Reply>;
 
-/** Why a call failed outside the domain: before it reached the registry, or on its way back. */
+/**
+ * Why a call failed outside the domain: before it reached the registry, or on its way back. `DEADLINE_EXCEEDED` is a
+ * reason of the domain, since the store gives it too.
+ */
 export type CallReason =
   | 'TOKEN_MISSING'
   | 'TOKEN_INVALID'
@@ -126,7 +129,10 @@ export const AUTHORIZATION = 'authorization';
 /** The idempotency key of a create as a header or metadata; the same as its field `request_id` (AIP-155). */
 export const IDEMPOTENCY_KEY = 'idempotency-key';
 
-/** The id of a call, which appears in every log line and error, and in a trailer with the same key. */
+/**
+ * The id of a call, which appears in every log line and error, and in a trailer with the same key. The field
+ * `request_id` of a create is its idempotency key instead.
+ */
 export const REQUEST_ID = 'x-request-id';
 
 /** Marks a guard-only call, which tells only whether the guard admits the call: if so, it fails with `GUARD_PASSED`. */

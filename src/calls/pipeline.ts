@@ -47,7 +47,7 @@ export function createPipeline(methods: readonly Method[], options: PipelineOpti
       call,
       method: methodOf.get(call.path),
       metadata: call.metadata,
-      asksGuard: call.metadata.get(GUARD_ONLY).length > 0,
+      guardOnly: call.metadata.get(GUARD_ONLY).length > 0,
       requestId: requestIdOf(call.metadata.get(REQUEST_ID)[0]),
       caller: undefined,
       request: undefined,
@@ -204,7 +204,7 @@ function guard({ authenticator }: PipelineOptions): Interceptor {
 
 /** A call that the guard admits must not look like a successful call of its method. */
 const endGuardOnly: Interceptor = (context, next) => {
-  if (context.asksGuard && context.method !== undefined)
+  if (context.guardOnly && context.method !== undefined)
     throw new Failure<CallReason>('GUARD_PASSED', 'The guard admits this call, which asks for nothing else.');
   return next(context);
 };

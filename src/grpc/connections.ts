@@ -22,12 +22,12 @@ const CLIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
   'ERR_HTTP2_ERROR',
   'ERR_HTTP2_TOO_MANY_INVALID_FRAMES',
 ]);
-/** The part of `maxConnections` that may exceed `HEAD_MAX_BYTES` before they acknowledge the settings. */
+/** The part of `maxConnections` whose clients may send more than `HEAD_MAX_BYTES` before they acknowledge the settings. */
 const UNACKNOWLEDGED_PART = 1 / 8;
 
 /** With more unary calls at work at once than this, a connection is busy. */
 const FEW_CALLS = 2;
-/** How long such a connection stays busy, in milliseconds: longer than the pauses of a caller that works in bursts. */
+/** How long a busy connection stays busy, in milliseconds: longer than the pauses of a caller that works in bursts. */
 const BUSY_MS = 1_000;
 
 /** The overhead of each header beyond its name and value, in bytes (RFC 9113, section 6.5.2). */
@@ -69,7 +69,7 @@ export class Connections {
   readonly #ended = new EndedSessions();
   readonly #ofSession = new Map<Http2Session | undefined, Connection>();
   /** Connections with a unary call in progress, or with one lately. */
-  readonly #active = new Set<Connection>();
+  readonly #withCalls = new Set<Connection>();
   /** How many of them were busy at the last check. */
   #busy = 0;
   /** Connections to which only the share of a new connection has been announced. */
@@ -79,6 +79,7 @@ export class Connections {
   readonly #share: StreamShare;
   readonly #streams = new OpenStreams();
   readonly #timer: NodeJS.Timeout;
+  /** The time of the last check. */
   #now = clock();
   #checks = 0;
   /** Called when no connection is left; set when the connections are told to end. */
@@ -121,7 +122,7 @@ export class Connections {
     this.#unacknowledged.add(connection);
     socket.once('close', () => {
       this.#open.delete(connection);
-      this.#active.delete(connection);
+      this.#withCalls.delete(connection);
       this.#arrived.delete(connection);
       this.#unacknowledged.delete(connection);
       connection.release();
@@ -157,7 +158,7 @@ export class Connections {
     if (requestMs !== undefined) connection.addStreamingCall(stream, clock(), requestMs);
     else {
       connection.addCall(stream, clock());
-      this.#active.add(connection);
+      this.#withCalls.add(connection);
     }
     if (isTooLong(rawHeaders)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
     return !stream.closed;
@@ -196,9 +197,9 @@ export class Connections {
     const busy = new Set<Connection>();
     const quiet = new Set<Connection>(this.#arrived);
     let quietStreams = 0;
-    for (const connection of this.#active) {
+    for (const connection of this.#withCalls) {
       const seen = connection.look(this.#now);
-      if (seen === undefined) this.#active.delete(connection);
+      if (seen === undefined) this.#withCalls.delete(connection);
       else if (seen.busy) busy.add(connection);
       else {
         quiet.add(connection);
@@ -232,7 +233,7 @@ export class Connections {
 
 /** One HTTP/2 connection and its open streams. Every time is in milliseconds on the same monotonic clock. */
 class Connection {
-  readonly #limits: ConnectionsOptions;
+  readonly #options: ConnectionsOptions;
   readonly #socket: Socket;
   readonly #ended: EndedSessions;
   readonly #openStreams: OpenStreams;
@@ -248,7 +249,7 @@ class Connection {
   readonly #beganAt: number;
   /** When `endOverdue` last saw that the client had been active. */
   #activeAt: number;
-  #active = false;
+  #clientActive = false;
   /** The most unary calls at work at once since `look` was last called. */
   #mostAtWork = 0;
   /** How many unary calls had waited for the client since before `look` was last called. */
@@ -269,7 +270,7 @@ class Connection {
     now: number,
   ) {
     this.#socket = socket;
-    this.#limits = limits;
+    this.#options = limits;
     this.#ended = ended;
     this.#openStreams = openStreams;
     this.#beganAt = now;
@@ -286,7 +287,7 @@ class Connection {
   }
 
   readonly #onActivity = (): void => {
-    this.#active = true;
+    this.#clientActive = true;
   };
 
   readonly #onSettings = (): void => {
@@ -331,7 +332,7 @@ class Connection {
 
   /** Adds the stream of a streaming call, which is reset unless its request is complete within `limitMs`. */
   addStreamingCall(stream: ServerHttp2Stream, now: number, limitMs: number): void {
-    this.#streamingCalls.set(stream, now + limitMs + this.#limits.resetMs);
+    this.#streamingCalls.set(stream, now + limitMs + this.#options.resetMs);
     this.#count(stream);
   }
 
@@ -402,15 +403,15 @@ class Connection {
 
   /** Resets overdue streams, and ends the connection if it is overdue. */
   endOverdue(now: number): void {
-    const { deadlineMs, resetMs, grpcIdleMs, patienceMs } = this.#limits;
+    const { deadlineMs, resetMs, grpcIdleMs, patienceMs } = this.#options;
     for (const [stream, began] of this.#calls) if (now - began >= deadlineMs + resetMs) this.#reset(stream);
     for (const [stream, resetAt] of this.#streamingCalls) {
       if (now < resetAt) continue;
       if (stream.readableEnded && !this.#hasGoneAway()) this.#streamingCalls.set(stream, Infinity);
       else this.#reset(stream);
     }
-    if (this.#active) {
-      this.#active = false;
+    if (this.#clientActive) {
+      this.#clientActive = false;
       this.#activeAt = now;
     }
     if (!this.#acknowledged) {
@@ -424,7 +425,7 @@ class Connection {
   /** Sends GOAWAY. Unary calls continue. Streaming calls, which the server has ended, are reset after `resetMs`. */
   goAway(now: number): void {
     for (const stream of this.#streamingCalls.keys())
-      this.#streamingCalls.set(stream, now + this.#limits.resetMs);
+      this.#streamingCalls.set(stream, now + this.#options.resetMs);
     this.#session?.close();
   }
 
@@ -440,7 +441,7 @@ class Connection {
   /** A client may leave a properly closed connection half-open. */
   #destroyWhenLate(now: number): void {
     this.#emptyAt ??= now;
-    if (now - this.#emptyAt >= this.#limits.patienceMs) this.destroy();
+    if (now - this.#emptyAt >= this.#options.patienceMs) this.destroy();
   }
 
   #reset(stream: ServerHttp2Stream): void {

@@ -1,4 +1,4 @@
-import { constants, type ServerHttp2Stream } from 'node:http2';
+import type { ServerHttp2Stream } from 'node:http2';
 import {
   Metadata,
   ServerInterceptingCall,
@@ -15,7 +15,7 @@ const NO_BYTES = new Uint8Array();
 const PASSED = -Infinity;
 
 /** The parts of the calls' streams that are used. */
-type CallStream = Pick<ServerHttp2Stream, 'rstCode' | 'sentHeaders'>;
+type CallStream = Pick<ServerHttp2Stream, 'sentHeaders'>;
 
 /**
  * Passes unary calls and calls of unknown methods to the pipeline, below the handlers of grpc-js, which cost a quarter
@@ -190,13 +190,10 @@ const ENDS_OF_GRPC_JS: Readonly<Record<string, EarlyEnd>> = {
   [status.UNIMPLEMENTED]: { code: status.UNIMPLEMENTED, reason: 'REQUEST_MALFORMED' },
   [status.INTERNAL]: { code: status.INTERNAL, reason: 'REQUEST_MALFORMED' },
 };
-const REFUSED: EarlyEnd = { code: status.UNAVAILABLE, reason: 'OVERLOADED' };
 const CLIENT_GONE: EarlyEnd = { code: status.CANCELLED, reason: 'CANCELLED' };
 
-/** How a call ended whose request was not complete: grpc-js ended it, the server reset it, or its client left. */
-function earlyEndOf({ sentHeaders, rstCode }: CallStream): EarlyEnd {
+/** How a call ended whose request was not complete: grpc-js ended it, or its stream was reset. */
+function earlyEndOf({ sentHeaders }: CallStream): EarlyEnd {
   const sent = (sentHeaders as typeof sentHeaders | undefined)?.['grpc-status'];
-  const ended = ENDS_OF_GRPC_JS[String(sent)];
-  if (ended !== undefined) return ended;
-  return rstCode === constants.NGHTTP2_REFUSED_STREAM ? REFUSED : CLIENT_GONE;
+  return ENDS_OF_GRPC_JS[String(sent)] ?? CLIENT_GONE;
 }

@@ -197,9 +197,18 @@ const failures: Readonly<Record<string, FailureFacts>> = {
     details: [BAD_REQUEST],
     everywhere: true,
   },
-  ROUTE_INVALID: { code: 'INVALID_ARGUMENT', message: 'The route is invalid.', everywhere: true },
+  ROUTE_INVALID: {
+    code: 'INVALID_ARGUMENT',
+    message: 'The request is not valid: route.path.',
+    everywhere: true,
+  },
   TOKEN_INVALID: { code: 'UNAUTHENTICATED', message: 'The token has expired.', everywhere: true },
-  TOKEN_MISSING: { code: 'UNAUTHENTICATED', message: 'A token is needed.', everywhere: true },
+  TOKEN_MISSING: {
+    code: 'UNAUTHENTICATED',
+    message:
+      'No bearer token was given: the authorization is missing, or has no token after the word Bearer.',
+    everywhere: true,
+  },
   SCOPE_MISSING: {
     code: 'PERMISSION_DENIED',
     message: 'The token lacks the scope routes:write.',
@@ -212,7 +221,10 @@ const failures: Readonly<Record<string, FailureFacts>> = {
     message: 'A route for GET "/users/:id" already exists; parameter names make no difference.',
     metadata: { route_id: ROUTE_ID },
   },
-  REQUEST_ID_REUSED: { code: 'ALREADY_EXISTS', message: 'The request id belongs to another route.' },
+  REQUEST_ID_REUSED: {
+    code: 'ALREADY_EXISTS',
+    message: 'The request id was already used for another route.',
+  },
   STORE_UNAVAILABLE: {
     code: 'UNAVAILABLE',
     message: 'The route store is unavailable. Try again.',
@@ -220,7 +232,7 @@ const failures: Readonly<Record<string, FailureFacts>> = {
   },
   KEYS_UNAVAILABLE: {
     code: 'UNAVAILABLE',
-    message: 'The keys of the issuer are unavailable. Try again.',
+    message: 'The keys that verify tokens are unavailable. Try again.',
     everywhere: true,
   },
 };

@@ -1,4 +1,4 @@
-/** Why the registry refused a request or failed: the `reason` of a `google.rpc.ErrorInfo` (AIP-193). */
+/** Why the registry or its store refused a request or failed: the `reason` of a `google.rpc.ErrorInfo` (AIP-193). */
 export type DomainReason =
   | 'ROUTE_INVALID'
   | 'ROUTE_NOT_FOUND'
@@ -20,7 +20,7 @@ export interface Violation {
 
 /**
  * A failure that the client is told of: its message is meant for the client, its `cause` for the log only. The domain
- * fails with its own reasons, everything around it with others.
+ * and its store fail with a `DomainReason`, the pipeline also with others.
  */
 export class Failure<Reason extends string = DomainReason> extends Error {
   override readonly name = 'Failure';

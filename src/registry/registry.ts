@@ -4,9 +4,9 @@ import { countCodePoints, Failure, quote, type Violation } from './failure.js';
 import type { RouteStore, Signal } from './route-store.js';
 import { checkDefinition, type Route, type RouteDefinition, sameDefinition, shapeOf } from './route.js';
 
-/** The longest request id, in characters: long enough for a UUID with a prefix, short enough for an index. */
+/** The longest id that a client gives, the `request_id` of a create or the id of a call, in characters: long enough for a UUID with a prefix, short enough for an index. */
 export const REQUEST_ID_MAX = 128;
-/** The syntax of a request id: visible ASCII characters. */
+/** The syntax of such an id: visible ASCII characters. */
 export const REQUEST_ID_SYNTAX = /^[\x21-\x7e]+$/;
 
 /** The most fields named in a message; the violations list them all. */

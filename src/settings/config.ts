@@ -142,10 +142,7 @@ function readGrpc(settings: SettingsReader): GrpcConfig {
   const database = databaseOf(settings);
   // Otherwise a misspelled name would send creates to a file that nobody keeps.
   if (!isLocalMode(settings, database) && !isDatabaseGiven(settings))
-    settings.refuse(
-      'DATABASE_URL',
-      'must be set outside local mode, where any JWT_ setting is set; got none.',
-    );
+    settings.refuse('DATABASE_URL', 'must be set when a setting of tokens (JWT_…) is set; got none.');
   return {
     address: grpcAddressOf(settings),
     database,
@@ -200,7 +197,7 @@ export interface Limits {
   readonly maxConnections: number;
   /** Open streams of one gRPC connection. */
   readonly maxStreams: number;
-  /** Unary calls in progress on all connections. */
+  /** Unary calls in progress, of both protocols together; and REST requests in progress. */
   readonly maxCalls: number;
   /** Calls waiting for the database; one caller may have at most half of them. */
   readonly maxWaitingCalls: number;

@@ -77,6 +77,7 @@ export function databaseOf(settings: SettingsReader): Database {
   } catch (error) {
     settings.refuse(name, `${fromFile ? 'names a file whose text ' : ''}${(error as Error).message}`);
   }
+  // The start fails for the problem above.
   return { engine: 'sqlite', file: ':memory:' };
 }
 
@@ -99,7 +100,7 @@ export interface MysqlTls {
 const FILES = ['ssl-ca', 'ssl-cert', 'ssl-key'];
 const PARAMETERS = ['ssl-mode', ...FILES];
 /** The most characters of a parameter's name that a message repeats. */
-const NAME_MAX = 32;
+const PARAMETER_NAME_MAX = 32;
 
 /**
  * Reads the TLS options from the parameters of a MySQL URL, under the names that MySQL's own programs use; undefined
@@ -112,7 +113,7 @@ function mysqlTlsOf(parameters: URLSearchParams): MysqlTls | undefined {
   for (const name of parameters.keys()) {
     if (!PARAMETERS.includes(name))
       throw new Error(
-        `must have no parameters but ${PARAMETERS.join(', ')}; got ${JSON.stringify(name.slice(0, NAME_MAX))}.`,
+        `must have no parameters but ${PARAMETERS.join(', ')}; got ${JSON.stringify(name.slice(0, PARAMETER_NAME_MAX))}.`,
       );
     const count = parameters.getAll(name).length;
     if (count > 1) throw new Error(`must have the parameter ${name} once; got ${count}.`);

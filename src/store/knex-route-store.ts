@@ -16,7 +16,7 @@ import {
   type UniqueValues,
 } from './route-row.js';
 import {
-  RouteRows,
+  RouteStatements,
   type RowOfCall,
   type ServedCall,
   type StatementObserver,
@@ -51,14 +51,14 @@ interface LookUp extends ServedCall {
  */
 export class KnexRouteStore implements RouteStore {
   readonly #observers: StatementObservers;
-  readonly #rows: RouteRows;
+  readonly #rows: RouteStatements;
   readonly #insertJoined: (insert: Insert) => Promise<InsertOutcome>;
   readonly #findJoined = batched('at once', (finds: readonly Find[]) => this.#findAll(finds));
   readonly #lookUpJoined = batched('in turn', (lookUps: readonly LookUp[]) => this.#lookUpAll(lookUps));
 
   constructor(knex: Knex, observers: readonly StatementObserver[] = []) {
     this.#observers = new StatementObservers(observers);
-    this.#rows = new RouteRows(knex, this.#observers);
+    this.#rows = new RouteStatements(knex, this.#observers);
     const batches = new InsertBatches(this.#rows);
     this.#insertJoined = batched('when full', (inserts) => batches.insert(inserts));
   }
@@ -137,11 +137,11 @@ type Outcomes = Map<Insert, InsertOutcome | Error>;
  * the database refuses for itself is found by halving the batch, and fails alone.
  */
 class InsertBatches {
-  readonly #rows: RouteRows;
+  readonly #rows: RouteStatements;
   readonly #knownShapes = new LRUCache<string, true>({ max: MAX_KNOWN_SHAPES });
   #looksFirstUntil = 0;
 
-  constructor(rows: RouteRows) {
+  constructor(rows: RouteStatements) {
     this.#rows = rows;
   }
 

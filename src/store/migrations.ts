@@ -9,7 +9,7 @@ import { patternShapes } from './migrations/0003-pattern-shapes.js';
  * must also complete an interrupted run of itself.
  */
 export interface Migration {
-  /** Four digits for its order, then its purpose: `0003-owner`. */
+  /** Four digits for its order, then its purpose: `0004-owner`. */
   readonly name: string;
   up(knex: Knex): Promise<void>;
   down(knex: Knex): Promise<void>;

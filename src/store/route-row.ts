@@ -75,9 +75,9 @@ export function toRow({ route, caller, idempotencyKey, shape }: NewRoute): NewRo
 }
 
 /** The most bytes of `INSERT` that a row takes: three for a UTF-16 unit, two for a byte in hexadecimal digits. */
-export function mostBytes({ path, middleware, handler, caller, request_id, shape }: NewRouteRow): number {
-  const texts = path.length + middleware.length + handler.length;
-  const bytes = caller.length + (request_id?.length ?? 0) + (shape?.length ?? 0);
+export function mostBytes(row: NewRouteRow): number {
+  const texts = textsOf(row).reduce((sum, text) => sum + text.length, 0);
+  const bytes = row.caller.length + (row.request_id?.length ?? 0) + (row.shape?.length ?? 0);
   return 3 * texts + 2 * bytes + REST_OF_ROW;
 }
 

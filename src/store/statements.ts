@@ -43,7 +43,7 @@ interface Inserted<Call> {
  * The statements on the table `routes`, the same on every engine. They are retried while a retry may succeed, and fail
  * with the registry's errors, or with `NotSent` once no call wants them.
  */
-export class RouteRows {
+export class RouteStatements {
   readonly #knex: Knex;
   readonly #observers: StatementObservers;
 

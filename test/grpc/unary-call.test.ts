@@ -339,7 +339,7 @@ describe('the deadline of a call', () => {
       return { code: status.OK, details: '', trailers: new Metadata() };
     };
     const begun = performance.now();
-    const call = new UnaryCall(ECHO, innermost, pipeline, deadlineMs, { rstCode: 0, sentHeaders: {} });
+    const call = new UnaryCall(ECHO, innermost, pipeline, deadlineMs, { sentHeaders: {} });
     vi.setSystemTime(Date.now() + 3_600_000);
     const metadata = new Metadata();
     metadata.set(TIMEOUT_MS_KEY, String(ownMs));

@@ -106,7 +106,7 @@ describe('the programs', () => {
     expect(stderr.trimEnd().split('\n')).toEqual([
       'The settings cannot be used:',
       '- ROLE must be one of all, grpc, gateway; got "x".',
-      '- DATABASE_URL must be set outside local mode, where any JWT_ setting is set; got none.',
+      '- DATABASE_URL must be set when a setting of tokens (JWT_…) is set; got none.',
       '- JWT_SECRET must be at least 32 bytes; got 5.',
       '- JWT_ISSUER must be the iss of every token; got none.',
       '- JWT_AUDIENCE must be the aud of every token; got none.',

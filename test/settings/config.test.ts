@@ -493,7 +493,7 @@ describe('invalid settings', () => {
   ])(
     'include %s DATABASE_URL with tokens of an issuer, whose creates must not go to a local file',
     (_, env) => {
-      const problem = 'DATABASE_URL must be set outside local mode, where any JWT_ setting is set; got none.';
+      const problem = 'DATABASE_URL must be set when a setting of tokens (JWT_…) is set; got none.';
       expect(problemsOf({ ...JWT, ...env })).toEqual([problem]);
       expect(readTokens({ ...JWT, ...env }).issuer).toBe('i');
     },

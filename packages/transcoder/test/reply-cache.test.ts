@@ -120,6 +120,15 @@ it('what is read often stays while a caller reads everything else', async () => 
   expect(gateway.replyCache()).toMatchObject({ hits: 60, misses: 61 });
 });
 
+it('a caller that reads much once evicts few replies from a full cache', async () => {
+  const gateway = await start({ replyCacheBytes: 8_000 });
+  const own = Array.from({ length: 8 }, (_, id) => `/v1/shelves/own${id}`);
+  for (const path of own) await get(gateway, path);
+  for (let id = 0; id < 24; id += 1) await get(gateway, `/v1/shelves/${id}`, { authorization: VISITOR });
+  for (const path of own.reverse()) await get(gateway, path);
+  expect(gateway.replyCache().hits).toBeGreaterThanOrEqual(4);
+});
+
 it.each([
   { what: 'body', large: { title: '\u0001'.repeat(10_000) } },
   { what: 'message', large: { name: 'x'.repeat(20_000) } },

@@ -120,11 +120,15 @@ export interface CacheFigures {
 const ENTRY_BYTES = 400;
 /** The largest message and the largest body of an entry, in bytes, so that one reply does not evict hundreds. */
 const CACHED_MAX_BYTES = 16_384;
+/** The part of its bytes at which the cache counts as full: it is never filled to the last byte. */
+const FULL_PART = 0.75;
+/** Once the cache is full, it takes one of so many new replies: most of a scan costs and evicts nothing. */
+const TAKEN_OF_NEW = 8;
 
 /**
  * A cache of rendered replies by binding and message: a reply follows from these alone, so that no entry becomes stale.
  * It is asked only once the server has sent the message, so it gives nobody what the server would not. All callers share
- * it: one that reads many resources can evict those of others, whose next replies are then rendered once more.
+ * it: one that reads many resources evicts some of those of others, whose next replies are then rendered once more.
  *
  * Keys and bodies are strings with one character per byte: separate byte arrays would take several times as much memory.
  */
@@ -132,10 +136,12 @@ class ReplyCache {
   /** By number rather than by call path: bindings of one method may have different response bodies. */
   readonly #numbers: ReadonlyMap<Binding, number>;
   readonly #replies: LRUCache<string, { readonly body: string; readonly tag: string }>;
+  readonly #fullBytes: number;
   #hits = 0;
   #misses = 0;
 
   constructor(bindings: readonly Binding[], maxBytes: number) {
+    this.#fullBytes = FULL_PART * maxBytes;
     this.#numbers = new Map(bindings.map((binding, number) => [binding, number]));
     this.#replies = new LRUCache({
       maxSize: maxBytes,
@@ -154,8 +160,12 @@ class ReplyCache {
     this.#misses += 1;
     const rendered = render(binding, message);
     const { body, tag } = rendered;
-    if (body.length <= CACHED_MAX_BYTES) this.#replies.set(key, { body: latin1(body), tag });
+    if (body.length <= CACHED_MAX_BYTES && this.#takes()) this.#replies.set(key, { body: latin1(body), tag });
     return rendered;
+  }
+
+  #takes(): boolean {
+    return this.#replies.calculatedSize < this.#fullBytes || this.#misses % TAKEN_OF_NEW === 0;
   }
 
   get figures(): CacheFigures {
