@@ -138,7 +138,7 @@ describe('two services behind one target', () => {
 });
 
 it('a silently lost connection is abandoned after 15 seconds, and a new one serves', async () => {
-  const { grpc } = await startProcess({});
+  const { grpc } = await startProcess({ DATABASE_URL: 'sqlite::memory:' });
   const proxy = await startTcpProxy(Number(grpc.split(':')[1]));
   onTestFinished(() => proxy.close());
   const client = routeClient(`127.0.0.1:${proxy.port}`);

@@ -12,7 +12,7 @@ import { startOnMysql } from './rig/service-process.js';
  * The most memory that an overloaded service may take, in MiB: half of what the manifests give it. From Node 24, V8 lets
  * garbage take some 100 MiB more if the machine has them.
  */
-const MEMORY_MIB = 512;
+const MEMORY_MIB = 600;
 const ROUTE = { id: '', method: 'GET', path: '/', middleware: [], handler: 'h', createdAt: undefined };
 
 it.each([8, 64])(
