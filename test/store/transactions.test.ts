@@ -161,10 +161,14 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
     const kill = async (): Promise<void> => {
       const [own] = (await killer.raw('select connection_id() as id')) as [[{ id: number }]];
       while (!over) {
-        const [threads] = (await killer.raw(
-          'select id from information_schema.processlist where db = ? and id <> ? and command = ?',
-          [name, own[0].id, 'Query'],
-        )) as [{ id: number }[]];
+        // MySQL gives no list while a statement of another test has characters beyond utf8mb3.
+        const [threads] = (await killer
+          .raw('select id from information_schema.processlist where db = ? and id <> ? and command = ?', [
+            name,
+            own[0].id,
+            'Query',
+          ])
+          .catch(() => [[]])) as [{ id: number }[]];
         for (const { id } of threads) {
           await killer.raw(`kill query ${id}`).catch(() => undefined);
           kills++;
