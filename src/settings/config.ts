@@ -18,6 +18,13 @@ const ROUTE_CACHE_MAX_MIB = 1_024;
 /** The longest waits that may be set for startup and shutdown, in milliseconds. */
 const DATABASE_WAIT_MAX_MS = 3_600_000;
 const DRAIN_DELAY_MAX_MS = 600_000;
+/** The longest time that any setting accepts, in milliseconds: a day. */
+const LONGEST_MS = 86_400_000;
+/** The longest time that may be set for one call, in milliseconds. */
+const DEADLINE_MAX_MS = 600_000;
+/** The most connections, streams or calls that any setting accepts. */
+const MOST = 1_000_000;
+const MESSAGE_MAX_BYTES = 16_777_216;
 
 /** The gRPC server. */
 export interface GrpcConfig {
@@ -178,14 +185,6 @@ function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
     docs: settings.oneOf('DOCS', ['on', 'off']) === 'on',
   };
 }
-
-/** The longest time that any setting accepts, in milliseconds: a day. */
-const LONGEST_MS = 86_400_000;
-/** The longest time that may be set for one call, in milliseconds. */
-const DEADLINE_MAX_MS = 600_000;
-/** The most connections, streams or calls that any setting accepts. */
-const MOST = 1_000_000;
-const MESSAGE_MAX_BYTES = 16_777_216;
 
 /** The limits on all incoming traffic. None of them can be turned off, except the age of connections. */
 export interface Limits {
