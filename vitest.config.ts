@@ -84,6 +84,11 @@ const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
     // One by one: they measure.
     fileParallelism: false,
   }),
+  servers: project('servers', ['another user', 'containerd', 'etcd', 'go', 'python'], {
+    include: ['test/servers/*.test.ts'],
+    // They install what they need.
+    testTimeout: 180_000,
+  }),
   cluster: project('cluster', ['galera', 'haproxy'], {
     include: ['test/cluster/*.test.ts'],
     globalSetup: ['test/faults/rig/global-setup.ts'],

@@ -27,8 +27,26 @@ export function unpackPackages(
   packages: readonly string[],
   systemPrograms: readonly string[] = [],
 ): Promise<string> {
-  const name = packages.join('+');
-  const started = unpacking.get(name) ?? unpack(packages, name, systemPrograms);
+  return unpackOnce(packages, packages.join('+'), systemPrograms);
+}
+
+/**
+ * Unpacks Debian or Ubuntu packages as above, but without their dependencies, for files that need none.
+ *
+ * @returns the folder that stands for `/`
+ * @throws Error if apt is missing or the packages are not available
+ */
+export async function unpackFiles(packages: readonly string[]): Promise<string> {
+  return dirname(await unpackOnce(packages, `${packages.join('+')}-alone`, [], true));
+}
+
+function unpackOnce(
+  packages: readonly string[],
+  name: string,
+  systemPrograms: readonly string[],
+  alone = false,
+): Promise<string> {
+  const started = unpacking.get(name) ?? unpack(packages, name, systemPrograms, alone);
   unpacking.set(name, started);
   return started;
 }
@@ -37,6 +55,7 @@ async function unpack(
   packages: readonly string[],
   name: string,
   systemPrograms: readonly string[],
+  alone: boolean,
 ): Promise<string> {
   const folder = join(CACHE, `${await release()}-${process.arch}`, name);
   const bin = join(folder, 'run');
@@ -47,7 +66,7 @@ async function unpack(
   try {
     process.stderr.write(`Downloading ${packages.join(' and ')} into ${folder}: nothing is installed.\n`);
     const content = join(draft, 'content');
-    for (const file of await downloaded(packages, draft)) await run('dpkg-deb', ['--extract', file, content]);
+    for (const file of await downloaded(packages, draft, alone)) await run('dpkg-deb', ['--extract', file, content]);
     await writeStarters(content, systemPrograms);
     // Another run may have been faster; its content is the same.
     await rename(content, folder).catch(async (error: unknown) => {
@@ -72,10 +91,11 @@ export async function installPackages(packages: readonly string[]): Promise<void
   await apt('install', '-y', '-qq', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=600', ...packages);
 }
 
-/** Downloads packages with their dependencies. Returns the paths of the files. */
-async function downloaded(packages: readonly string[], draft: string): Promise<string[]> {
+/** Downloads packages, with their dependencies unless `alone`. Returns the paths of the files. */
+async function downloaded(packages: readonly string[], draft: string, alone: boolean): Promise<string[]> {
   await mkdir(join(draft, 'state/lists/partial'), { recursive: true });
-  await mkdir(join(draft, 'cache/archives/partial'), { recursive: true });
+  const archives = join(draft, 'cache/archives');
+  await mkdir(join(archives, 'partial'), { recursive: true });
   const options = {
     'Dir::State': join(draft, 'state'),
     'Dir::State::status': '/var/lib/dpkg/status',
@@ -88,7 +108,7 @@ async function downloaded(packages: readonly string[], draft: string): Promise<s
   };
   const common = Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
   const apt = async (program: string, ...args: string[]): Promise<string> => {
-    const limits = { timeout: DOWNLOAD_MS, maxBuffer: OUTPUT_MAX_BYTES };
+    const limits = { cwd: archives, timeout: DOWNLOAD_MS, maxBuffer: OUTPUT_MAX_BYTES };
     return (await run(program, [...common, ...args], limits)).stdout;
   };
   // If a list cannot be downloaded, the others may still suffice.
@@ -101,11 +121,12 @@ async function downloaded(packages: readonly string[], draft: string): Promise<s
   const names = packages.map((name) =>
     known.has(name) ? name : ([...known].filter((each) => each.startsWith(`${name}-`)).sort()[0] ?? name),
   );
-  const wanted = ['install', '-y', '-qq', '--download-only', '--reinstall', '--no-install-recommends'];
+  const wanted = alone
+    ? ['download', '-qq']
+    : ['install', '-y', '-qq', '--download-only', '--reinstall', '--no-install-recommends'];
   await apt('apt-get', ...wanted, ...names).catch((error: unknown) => {
     throw new Error(told + reasonOf(error));
   });
-  const archives = join(draft, 'cache/archives');
   return (await readdir(archives))
     .filter((file) => file.endsWith('.deb'))
     .map((file) => join(archives, file));

@@ -1,20 +1,29 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import { type AddressInfo, isIPv6 } from 'node:net';
 import { commandSettings, type CommandSettings } from './command-settings.js';
 import { errorReply } from './failures/error-reply.js';
 import { httpStatusOf } from './failures/failure.js';
+import { isForeign } from './foreign-requests.js';
 import { Code } from './gen/google/rpc/code_pb.js';
 import { grpcUpstream } from './grpc-js.js';
 import { writeReply } from './http-reply.js';
-import { createTranscoder, unboundRules } from './index.js';
+import { createTranscoder, type Transcoder, unboundRules } from './index.js';
 import { describe, type OpenApi } from './openapi.js';
 import { documentPages, withPages } from './page.js';
-import { followContract, type ReflectedContract } from './reflection.js';
-import { isForThisMachine } from './same-machine.js';
+import { printable } from './printable.js';
+import { followContract, type ReflectedContract, ReflectionError } from './reflection.js';
+import type { RequestObserver } from './request-observer.js';
 
-const FOREIGN = 'Requests of other origins or for other hosts are refused.';
+/** The pages that other sites may link to. */
+const LINKED: ReadonlySet<string> = new Set(['/docs', '/openapi.json']);
+
+const FOREIGN =
+  'Pages of other origins are refused, and host names but localhost and those that --allow-host names.';
+
+const WITHOUT_REFLECTION =
+  'To serve it without reflection, give its contract with --descriptors FILE: a descriptor set, as written by buf build -o FILE, or by protoc --include_imports --descriptor_set_out=FILE, from its proto files.';
 
 /** The output streams and the stop signal of the command; `process` has this shape. */
 interface Terminal {
@@ -39,24 +48,34 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     else await serve(settings, terminal);
     return 0;
   } catch (error) {
-    terminal.stderr.write(`transcoder: ${(error as Error).message}\n`);
+    terminal.stderr.write(complaint(error));
     return failure;
   }
 }
 
 /** Serves until `signal` is aborted. @throws Error (rejects) with a one-sentence message if it cannot start */
 async function serve(
-  { target, credentials, channelOptions, descriptorSet, all, port }: CommandSettings,
+  settings: CommandSettings,
   { stdout, stderr, signal = new AbortController().signal }: Terminal,
 ): Promise<void> {
-  const say = (text: string): void => void stdout.write(`${text}\n`);
-  const complain = (error: unknown): void => void stderr.write(`transcoder: ${(error as Error).message}\n`);
-  const server = createServer({ requireHostHeader: false }, (_, response) => {
+  const { target, channel, descriptorSet, all, metadata, transcoding, host, port, hosts } = settings;
+  const say = (text: string): void => void stdout.write(`${printable(text)}\n`);
+  const complain = (error: unknown): void => void stderr.write(complaint(error));
+  /** A listener for all requests but foreign ones. */
+  const guarded =
+    (listener: RequestListener): RequestListener =>
+    (request, response) => {
+      if (isForeign(request, { hosts, linked: LINKED })) refuse(response, Code.PERMISSION_DENIED, FOREIGN);
+      else listener(request, response);
+    };
+  const waiting = guarded((_, response) => {
     refuse(response, Code.UNAVAILABLE, `Waiting for ${target}.`);
   });
-  await once(server.listen(port, '127.0.0.1'), 'listening');
-  const upstream = grpcUpstream(target, { credentials, channelOptions });
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const server = createServer({ requireHostHeader: false }, waiting);
+  await once(server.listen(port, host), 'listening');
+  const upstream = grpcUpstream(target, { ...channel, maxReplyBytes: settings.maxReplyBytes });
+  const origin = originOf(server.address() as AddressInfo);
+  const observer: RequestObserver = { begin: () => ({ metadata, end: ignore }) };
 
   /** Replaces the contract that is served. */
   function change({ skipped, ...contract }: Contract): void {
@@ -66,23 +85,23 @@ async function serve(
     const log = { debug: ignore, info: ignore, warn: tellCause, error: tellCause };
     const options = {
       ...contract,
+      ...transcoding,
       upstream,
+      observers: [observer],
       log,
       rules: all ? unbound : [],
       unsupported: 'skip',
-      streamMs: Infinity,
     } as const;
     const transcoder = createTranscoder(options);
     const document = describe(options);
-    const handler = withPages(transcoder, documentPages(document));
+    const pages = documentPages(document);
+    const serving = (handler: Transcoder['handler']): RequestListener =>
+      guarded(withPages({ handler, respond: transcoder.respond }, pages));
     for (const event of ['request', 'checkContinue', 'clientError', 'connect'])
       server.removeAllListeners(event);
     server
-      .on('request', (request, response) => {
-        if (isForThisMachine(request)) handler(request, response);
-        else refuse(response, Code.PERMISSION_DENIED, FOREIGN);
-      })
-      .on('checkContinue', transcoder.onCheckContinue)
+      .on('request', serving(transcoder.handler))
+      .on('checkContinue', serving(transcoder.onCheckContinue))
       .on('clientError', transcoder.onClientError)
       .on('connect', transcoder.onConnect);
     for (const sentence of transcoder.skipped) say(`Left out: ${sentence}`);
@@ -100,12 +119,12 @@ async function serve(
   try {
     if (descriptorSet !== undefined) {
       change({ descriptorSet, skipped: [] });
-      await once(signal, 'abort');
+      if (!signal.aborted) await once(signal, 'abort');
       return;
     }
     await followContract(
       target,
-      { credentials, channelOptions, signal },
+      { ...channel, metadata, signal },
       {
         contract(contract, changed) {
           if (changed) change(contract);
@@ -130,6 +149,18 @@ async function serve(
 type Contract = Omit<ReflectedContract, 'services'> & Partial<ReflectedContract>;
 
 const ignore = (): void => undefined;
+
+/** The line about an error. */
+function complaint(error: unknown): string {
+  const hint = error instanceof ReflectionError ? ` ${WITHOUT_REFLECTION}` : '';
+  return `transcoder: ${printable((error as Error).message)}${hint}\n`;
+}
+
+/** The origin of a server, as a user on this machine can open it. */
+function originOf({ address, port }: AddressInfo): string {
+  const host = address === '::' || address === '0.0.0.0' ? 'localhost' : address;
+  return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+}
 
 /** Responds to a request with an error, without the transcoder. */
 function refuse(response: ServerResponse, code: Code, message: string): void {

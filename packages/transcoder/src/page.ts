@@ -28,7 +28,7 @@ export function documentPages(document: OpenApi): Page[] {
  * @param basePath prefix of the paths of the pages. Default: none.
  */
 export function withPages(
-  transcoder: Transcoder,
+  transcoder: Pick<Transcoder, 'handler' | 'respond'>,
   pages: readonly Page[],
   basePath = '',
 ): Transcoder['handler'] {

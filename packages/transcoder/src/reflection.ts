@@ -23,6 +23,8 @@ export interface ReflectionOptions {
   readonly credentials: ChannelCredentials;
   /** The time limit for reading a contract, in milliseconds. Default: 10,000. */
   readonly deadlineMs?: number;
+  /** The metadata of each call, such as `authorization`, by lower-case key. Default: none. */
+  readonly metadata?: ReadonlyMap<string, string>;
   /** Channel options of grpc-js. Each overrides the default of the same name. */
   readonly channelOptions?: ChannelOptions;
 }
@@ -59,11 +61,11 @@ const RETRY_MS = 1_000;
  */
 export async function reflect(
   target: string,
-  { deadlineMs = DEADLINE_MS, ...options }: ReflectionOptions,
+  { deadlineMs = DEADLINE_MS, metadata, ...options }: ReflectionOptions,
 ): Promise<ReflectedContract> {
   const client = open(target, options);
   try {
-    return await takeContract(client, target, deadlineMs);
+    return await takeContract(client, target, deadlineMs, metadata);
   } finally {
     client.close();
   }
@@ -81,6 +83,7 @@ export async function followContract(
   target: string,
   {
     deadlineMs = DEADLINE_MS,
+    metadata,
     signal = new AbortController().signal,
     ...options
   }: ReflectionOptions & { readonly signal?: AbortSignal },
@@ -96,7 +99,7 @@ export async function followContract(
   try {
     while (!ended()) {
       try {
-        const contract = await takeContract(client, target, deadlineMs);
+        const contract = await takeContract(client, target, deadlineMs, metadata);
         listener.contract(contract, taken === undefined || !areEqual(taken, contract));
         taken = contract;
         await disconnected(client);

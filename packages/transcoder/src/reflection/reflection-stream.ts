@@ -1,11 +1,12 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import type { Client, ClientDuplexStream } from '@grpc/grpc-js';
+import { type Client, type ClientDuplexStream, Metadata } from '@grpc/grpc-js';
 import {
   type ServerReflectionRequest,
   ServerReflectionRequestSchema,
   type ServerReflectionResponse,
   ServerReflectionResponseSchema,
 } from '../gen/grpc/reflection/v1/reflection_pb.js';
+import type { CallMetadata } from '../upstream.js';
 
 /** The published versions of the protocol, which differ only in their package. */
 export const VERSIONS = ['v1', 'v1alpha'] as const;
@@ -20,12 +21,23 @@ export class ReflectionStream {
   readonly #call: ClientDuplexStream<ServerReflectionRequest, ServerReflectionResponse>;
   readonly #answers: AsyncIterator<ServerReflectionResponse, undefined>;
 
-  /** @param deadline of the whole call, in milliseconds since the epoch. */
-  constructor(client: Client, version: (typeof VERSIONS)[number], deadline: number) {
+  /**
+   * @param deadline of the whole call, in milliseconds since the epoch.
+   * @param metadata of the call. Default: none.
+   */
+  constructor(
+    client: Client,
+    version: (typeof VERSIONS)[number],
+    deadline: number,
+    metadata: CallMetadata = new Map(),
+  ) {
+    const sent = new Metadata();
+    for (const [key, value] of metadata) sent.set(key, value);
     this.#call = client.makeBidiStreamRequest(
       `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
       (request: ServerReflectionRequest) => Buffer.from(toBinary(ServerReflectionRequestSchema, request)),
       (bytes) => fromBinary(ServerReflectionResponseSchema, bytes),
+      sent,
       { deadline },
     );
     // The next read rejects with the error.

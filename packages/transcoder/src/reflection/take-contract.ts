@@ -1,5 +1,6 @@
 import type { Client, ServiceError } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
+import type { CallMetadata } from '../upstream.js';
 import { ReflectedFiles } from './reflected-files.js';
 import { ReflectionError } from './reflection-error.js';
 import { ReflectionStream, VERSIONS } from './reflection-stream.js';
@@ -22,11 +23,12 @@ export async function takeContract(
   client: Client,
   target: string,
   deadlineMs: number,
+  metadata: CallMetadata | undefined,
 ): Promise<ReflectedContract> {
   const deadline = Date.now() + deadlineMs;
   let last: unknown;
   for (const version of VERSIONS) {
-    const stream = new ReflectionStream(client, version, deadline);
+    const stream = new ReflectionStream(client, version, deadline, metadata);
     try {
       return await contractOf(stream, target);
     } catch (error) {

@@ -1,0 +1,107 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { errorOf, httpRequest } from './support/http-request.js';
+import { rawExchange } from './support/library-transcoder.js';
+import { opening } from './support/opening.js';
+import { startReflecting } from './support/reflecting-server.js';
+import { originOf, startCommand } from './support/running-command.js';
+
+const GREETING = '/v1/greetings/Ada';
+
+/** Starts the command in front of the greeter. Returns its origin. */
+async function start(...args: readonly string[]): Promise<string> {
+  const { address } = opening(await startReflecting());
+  return originOf(startCommand('--target', address, ...args));
+}
+
+/** What a browser sends with a request that a page of another site makes it send. */
+const from = (site: string, destination: string): OutgoingHttpHeaders => ({
+  'sec-fetch-site': site,
+  'sec-fetch-dest': destination,
+});
+
+describe('the command', () => {
+  it.each<[from: string, headers: OutgoingHttpHeaders, status: number]>([
+    ['a program', {}, 200],
+    ['its own page', { origin: 'http://127.0.0.1:1', host: '127.0.0.1:1' }, 200],
+    ['its own page under another name', { origin: 'http://[::1]:1', host: '[::1]:1' }, 200],
+    ['its own page behind a proxy with TLS', { origin: 'https://localhost', host: 'localhost' }, 200],
+    ['its own page at an address of its network', { host: '192.168.1.2:8080' }, 200],
+    ['its own page, as browsers say', from('same-origin', 'empty'), 200],
+    ['a user, who has typed its address', from('none', 'document'), 200],
+    ['a page from another origin', { origin: 'https://pages.example' }, 403],
+    ['a page without an origin, such as a file', { origin: 'null' }, 403],
+    ['a page on another port', { origin: 'http://127.0.0.1:1' }, 403],
+    ['an image of another site', from('cross-site', 'image'), 403],
+    ['a frame of another site', from('cross-site', 'iframe'), 403],
+    ['an image of a page on another port', from('same-site', 'image'), 403],
+    ['a link of another site', from('cross-site', 'document'), 403],
+    ['a host name that resolves to 127.0.0.1', { host: 'pages.example:1' }, 403],
+    ['a host name that starts with localhost', { host: 'localhost.pages.example' }, 403],
+    ['a host name that ends with an address', { host: 'pages.127.0.0.1' }, 403],
+    ['a host name in brackets', { host: '[pages.example]' }, 403],
+    ['a host name with two ports', { host: 'localhost:1:1' }, 403],
+    ['no host name', { host: '' }, 403],
+  ])('answers a request from %s, %j, with %i', async (_, headers, status) => {
+    const origin = await start();
+    expect((await httpRequest(origin, { path: GREETING, headers })).status).toBe(status);
+  });
+
+  it.each<[path: string, method: string, status: number]>([
+    ['/docs', 'GET', 200],
+    ['/openapi.json?a', 'GET', 200],
+    ['/docs', 'POST', 403],
+    ['/docs/swagger-ui.js', 'GET', 403],
+  ])('answers a link of another site to %s, by %s, with %i', async (path, method, status) => {
+    const headers = from('cross-site', 'document');
+    expect((await httpRequest(await start(), { method, path, headers })).status).toBe(status);
+  });
+
+  it('has the same guard and the same pages for a client that waits for 100 before it sends its body', async () => {
+    const origin = await start('--all');
+    const exchange = (head: string) =>
+      rawExchange(origin, `${head}Expect: 100-continue\r\nConnection: close\r\n\r\n{"name":"Ada"}`);
+    const wave = 'POST /greeter.v1.Greeter/Wave HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 14\r\n';
+    expect(await exchange(`${wave}Host: localhost\r\n`)).toMatch(/^HTTP\/1.1 100 [^]*Wave Ada/);
+    expect(await exchange(`${wave}Host: pages.example\r\n`)).toMatch(/^HTTP\/1.1 403 /);
+    expect(await exchange(`${wave}Host: localhost\r\nOrigin: https://pages.example\r\n`)).toMatch(
+      /^HTTP\/1.1 403 /,
+    );
+    expect(await exchange('GET /docs HTTP/1.1\r\nHost: localhost\r\n')).toContain('<title>greeter.v1</title>');
+  });
+
+  it('refuses foreign requests while it waits for the server', async () => {
+    const [target, unused] = [await startReflecting(), await startReflecting()];
+    for (const server of [target, unused]) server.close();
+    const port = String(unused.address.split(':')[1]);
+    const { lines } = startCommand('--target', target.address, '--port', port);
+    await expect.poll(() => lines.join()).toContain('Waiting: ');
+    const statusFor = async (headers: OutgoingHttpHeaders): Promise<number> =>
+      (await httpRequest(`http://127.0.0.1:${port}`, { path: '/', headers })).status;
+    expect(await statusFor({})).toBe(503);
+    expect(await statusFor({ host: 'pages.example' })).toBe(403);
+  });
+
+  it('listens where --host says, and answers for the names of --allow-host', async () => {
+    const origin = await start('--host', '::', '--allow-host', 'Transcoder.Example');
+    expect(origin).toMatch(/^http:\/\/localhost:\d+$/);
+    const statusFor = async (host: string): Promise<number> =>
+      (await httpRequest(origin.replace('localhost', '[::1]'), { path: GREETING, headers: { host } })).status;
+    expect(await statusFor('transcoder.example:8080')).toBe(200);
+    expect(await statusFor('TRANSCODER.example')).toBe(200);
+    expect(await statusFor('other.example')).toBe(403);
+    expect(await statusFor('a.transcoder.example')).toBe(403);
+    const other = await start('--host', '::1');
+    expect(other).toMatch(/^http:\/\/\[::1\]:\d+$/);
+  });
+
+  it('says in its refusal what is allowed', async () => {
+    const response = await httpRequest(await start(), { path: '/', headers: { host: 'pages.example' } });
+    expect(errorOf(response)).toMatchObject({
+      code: 403,
+      status: 'PERMISSION_DENIED',
+      message:
+        'Pages of other origins are refused, and host names but localhost and those that --allow-host names.',
+    });
+  });
+});
