@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
-import { FORWARDED_HEADERS, type ForwardedHeaders, requireTextKeys } from './http/head.js';
-import { requireFreeHeaders, type ResponseHeaders } from './http/reply.js';
+import {
+  FORWARDED_HEADERS,
+  type ForwardedHeaders,
+  Forwarding,
+  ReplyHeaders,
+  type ResponseHeaders,
+} from './http/metadata.js';
 import type { JsonOptions } from './json/json-options.js';
 import type { LogKind, TranscoderLog } from './log.js';
 import type { RequestObserver } from './request-observer.js';
@@ -75,6 +80,12 @@ export interface TranscoderOptions {
    */
   readonly replyCacheBytes?: number;
   /**
+   * The query parameters to ignore, such as those that proxies, analytics and API keys add; a final `*` makes a prefix
+   * (`utm_*`). They are ignored even where the method has such a field. Other unknown parameters are refused. Default:
+   * none.
+   */
+  readonly ignoredParameters?: Iterable<string>;
+  /**
    * How JSON bodies are read and written. Default: responses include every field without presence, and unknown fields
    * in requests are refused.
    */
@@ -139,6 +150,7 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
     responseHeaders: new Map() as ResponseHeaders,
     standardMethods: true,
     replyCacheBytes: 0,
+    ignoredParameters: [] as Iterable<string>,
     json: {} as JsonOptions,
     lenient: false,
     unsupported: 'refuse' as const,
@@ -154,13 +166,12 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
   };
   requireKnown(given, { ...defaults, descriptorSet: undefined, upstream: undefined, realm: undefined });
   const options = { ...defaults, ...given };
-  const { basePath, forwardedHeaders, responseHeaders } = options;
+  const { basePath } = options;
   if (!BASE_PATH.test(basePath)) {
     throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
   }
-  requireTextKeys(forwardedHeaders);
-  requireFreeHeaders(responseHeaders);
-  return options;
+  const forwarding = new Forwarding(options.forwardedHeaders);
+  return { ...options, forwarding, replyHeaders: new ReplyHeaders(options.responseHeaders) };
 }
 
 /** The compiler finds misspelt options only for callers that use the types. */

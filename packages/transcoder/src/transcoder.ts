@@ -6,7 +6,6 @@ import {
   clientFailure,
   endAfter,
   isEndOfUpload,
-  namesRead,
   requireWellFormedHead,
   sentHeaders,
   writeClientError,
@@ -79,14 +78,13 @@ const LINGER_MS = 500;
  */
 export function createTranscoder(given: TranscoderOptions): Transcoder {
   const options = optionsInForce(given);
-  const { log, mayLog, now, requestIdOf, write } = options;
+  const { forwarding, log, mayLog, now, requestIdOf, write } = options;
   const serverStreams = options.upstream.serverStream !== undefined;
   const contract = readContract(options.descriptorSet, { ...options, serverStreams });
   for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain });
   const transcoding = new Transcoding(contract, errors, options);
   const observer = joinObservers(options.observers);
-  const names = namesRead(options.forwardedHeaders);
   const queues = new RequestQueues(options.maxRequests);
   let ending = false;
 
@@ -111,7 +109,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       return;
     }
     const observation = observer.begin({ method: String(request.method), headers: request.headers });
-    const sent = sentHeaders(request.rawHeaders, names);
+    const sent = sentHeaders(request.rawHeaders, forwarding);
     const exchange = new Exchange(request, response, sent, requestId, now(), awaitsContinue, observation);
     queue.begin(exchange);
     const finishWith = (reply: HttpReply): void => {

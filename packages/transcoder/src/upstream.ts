@@ -1,12 +1,12 @@
 /** The metadata of a call: one value for each lower-case key. */
 export type CallMetadata = ReadonlyMap<string, string>;
 
-/**
- * The metadata of a reply. `get` returns all values of a key, as bytes if the key ends in `-bin`. The `Metadata` of
- * grpc-js has this shape.
- */
+/** The metadata of a reply. The `Metadata` of grpc-js has this shape. */
 export interface ReplyMetadata {
+  /** Returns all values of a key, as bytes if the key ends in `-bin`. */
   get(key: string): readonly (string | Uint8Array)[];
+  /** Returns an object with all keys. Needed only for prefixes in `responseHeaders`. Default: no keys. */
+  getMap?(): Readonly<Record<string, unknown>>;
 }
 
 /** A gRPC call with one request message. */

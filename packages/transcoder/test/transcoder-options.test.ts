@@ -469,7 +469,7 @@ it.each([
   [
     'must carry text',
     'x-shelf-bin',
-    'The forwarded header "x-shelf-bin" would be metadata of bytes; only text can be forwarded.',
+    'The forwarded header "x-shelf-bin" would be the metadata "x-shelf-bin", which is bytes; only text can be forwarded.',
   ],
 ])('a header that becomes metadata %s', (_, name, why) => {
   const options = {

@@ -25,14 +25,9 @@ import type { Contract } from '../template/contract.js';
 import type { Guard, UnaryReply, Upstream } from '../upstream.js';
 import { GuardVerdict, receiveBody, requireDecoded, requireJsonType, Uploads } from './body.js';
 import { type Exchange, targetOf } from './exchange.js';
-import {
-  callMetadata,
-  type ForwardedHeaders,
-  requestTarget,
-  requestTimeoutMs,
-  requireFitHeaders,
-} from './head.js';
-import { addHeaders, type CacheFigures, type ResponseHeaders, SuccessReplies } from './reply.js';
+import { requestTarget, requestTimeoutMs } from './head.js';
+import type { Forwarding, ReplyHeaders } from './metadata.js';
+import { type CacheFigures, SuccessReplies } from './reply.js';
 import { type OpenStream, OpenStreams, StreamedReply } from './streams.js';
 
 /** The options of a transcoder that apply to single requests. */
@@ -45,9 +40,10 @@ interface TranscodingOptions {
   readonly maxRequests: number;
   readonly streamMs: number;
   readonly maxStreams: number;
-  readonly forwardedHeaders: ForwardedHeaders;
-  readonly responseHeaders: ResponseHeaders;
+  readonly forwarding: Forwarding;
+  readonly replyHeaders: ReplyHeaders;
   readonly standardMethods: boolean;
+  readonly ignoredParameters: Iterable<string>;
   readonly json: JsonOptions;
   readonly replyCacheBytes: number;
   readonly lenient: boolean;
@@ -83,8 +79,9 @@ export class Transcoding {
   #underWay = 0;
 
   constructor({ bindings, table, registry }: Contract, errors: ErrorReplies, options: TranscodingOptions) {
-    const { basePath, maxRequests, maxStreams, standardMethods, json, replyCacheBytes, lenient, now } =
+    const { basePath, maxRequests, maxStreams, standardMethods, json, ignoredParameters, replyCacheBytes } =
       options;
+    const { lenient, now } = options;
     this.#basePath = basePath;
     this.#maxRequests = maxRequests;
     this.#streams = new OpenStreams(maxStreams);
@@ -94,7 +91,7 @@ export class Transcoding {
       ...options,
       errors,
       registry,
-      requests: new RequestMessages(registry, { ...json, lenient }),
+      requests: new RequestMessages(registry, { ...json, lenient }, ignoredParameters),
       successes: new SuccessReplies(
         standardMethods ? successRules(bindings) : new Map(),
         new JsonOutput(registry, json),
@@ -176,11 +173,14 @@ class RequestedCall {
   /** The open stream, if the method is a streaming method. */
   readonly #open: OpenStream | undefined;
   readonly #head;
+  /** Why the headers cannot be forwarded; undefined if they can. */
+  readonly #unfit: HttpFailure | undefined;
   readonly #verdict: GuardVerdict;
 
   constructor(parts: CallParts, exchange: Exchange, found: FoundBinding, query: string, open?: OpenStream) {
-    const { guard, deadlineMs, forwardedHeaders, errors } = parts;
+    const { guard, deadlineMs, forwarding, errors } = parts;
     const { sent, requestId, started, observation } = exchange;
+    const { metadata, refusal } = forwarding.metadata(sent, requestId, observation.metadata);
     this.#parts = parts;
     this.#exchange = exchange;
     this.#found = found;
@@ -188,19 +188,20 @@ class RequestedCall {
     this.#open = open;
     this.#head = {
       path: found.binding.callPath,
-      metadata: callMetadata(sent, requestId, forwardedHeaders, observation.metadata),
+      metadata,
       deadline: started + deadlineMs,
       cancellation: open ?? exchange,
     };
+    this.#unfit = refusal;
     this.#verdict = new GuardVerdict(exchange, this.#head, guard, errors);
   }
 
   answer(): HttpReply | Promise<HttpReply> {
-    const { deadlineMs, forwardedHeaders, lenient, maxBodyBytes, successes } = this.#parts;
+    const { deadlineMs, lenient, maxBodyBytes, successes } = this.#parts;
     const { request, started } = this.#exchange;
     const { headers } = request;
     try {
-      requireFitHeaders(headers, forwardedHeaders);
+      if (this.#unfit !== undefined) throw this.#unfit;
       successes.requirePrecondition(this.#found.binding, headers);
       this.#head.deadline = started + requestTimeoutMs(headers, deadlineMs, lenient);
       requireDecoded(request);
@@ -254,10 +255,9 @@ class RequestedCall {
   }
 
   #heard(reply: UnaryReply): void {
-    const { responseHeaders } = this.#parts;
     this.#exchange.callerKnown = knowsCaller(reply);
     this.#exchange.fields = reply.fields;
-    if (responseHeaders.size > 0) addHeaders(this.#exchange.response, responseHeaders, reply);
+    this.#parts.replyHeaders.addTo(this.#exchange.response, reply);
   }
 
   #reply(message: Message, reply: UnaryReply): HttpReply {

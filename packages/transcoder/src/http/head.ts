@@ -3,7 +3,6 @@ import type { Duplex } from 'node:stream';
 import { HttpFailure, malformed } from '../failures/failure.js';
 import { quoted } from '../fields/allowed-value.js';
 import type { ErrorReply } from '../http-reply.js';
-import type { CallMetadata } from '../upstream.js';
 
 /** The longest request target, in bytes. */
 const TARGET_MAX_BYTES = 8_192;
@@ -100,7 +99,8 @@ export function transferCodingUnsupported(): HttpFailure {
   );
 }
 
-function malformedHeader(
+/** A header of the request is invalid. */
+export function malformedHeader(
   field: string,
   description: string,
   headers: Readonly<Record<string, string>> = {},
@@ -114,47 +114,8 @@ export function hasBody(headers: IncomingHttpHeaders): boolean {
   return 'content-length' in headers || 'transfer-encoding' in headers;
 }
 
-/** What to do with a forwarded header with characters other than printable ASCII, which gRPC metadata cannot carry. */
-export type UnfitValue =
-  /** Each such character becomes `?`. */
-  | 'mask'
-  /** The request is refused with `REQUEST_MALFORMED`. */
-  | 'refuse'
-  /** The header is omitted. */
-  | 'drop';
-
-/** The request headers to forward as metadata of the call, by lower-case name. No other header is forwarded. */
-export type ForwardedHeaders = ReadonlyMap<string, UnfitValue>;
-
-export const FORWARDED_HEADERS: ForwardedHeaders = new Map([
-  // A masked credential is still present, so the server refuses it as invalid, not as missing.
-  ['authorization', 'mask'],
-  // W3C Trace Context: an invalid value is ignored.
-  ['traceparent', 'drop'],
-  ['tracestate', 'drop'],
-]);
-
-/**
- * @throws Error with a one-sentence message if a name is not in lower case, as metadata keys are, or ends in `-bin`.
- */
-export function requireTextKeys(forwarded: ForwardedHeaders): void {
-  for (const name of forwarded.keys()) {
-    if (name !== name.toLowerCase()) throw new Error(`The forwarded header "${name}" must be in lower case.`);
-    if (name.endsWith('-bin')) {
-      throw new Error(
-        `The forwarded header "${name}" would be metadata of bytes; only text can be forwarded.`,
-      );
-    }
-  }
-}
-
 /** The values of headers by lower-case name, one for each line, as sent. */
 export type SentHeaders = ReadonlyMap<string, readonly string[]>;
-
-/** The names, in lower case, of the headers that are read as sent: those of the transcoder and the forwarded ones. */
-export function namesRead(forwarded: ForwardedHeaders): ReadonlySet<string> {
-  return new Set(['host', 'content-type', ...forwarded.keys()]);
-}
 
 /**
  * Reads the headers with the given names in one pass. Node's `headersDistinct` throws in releases such as 22.12 when a
@@ -162,7 +123,10 @@ export function namesRead(forwarded: ForwardedHeaders): ReadonlySet<string> {
  *
  * @param rawHeaders alternating names and values.
  */
-export function sentHeaders(rawHeaders: readonly string[], names: ReadonlySet<string>): SentHeaders {
+export function sentHeaders(
+  rawHeaders: readonly string[],
+  names: { has(lowerCaseName: string): boolean },
+): SentHeaders {
   const sent = new Map<string, string[]>();
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = String(rawHeaders[at]).toLowerCase();
@@ -173,47 +137,6 @@ export function sentHeaders(rawHeaders: readonly string[], names: ReadonlySet<st
     else values.push(value);
   }
   return sent;
-}
-
-const NONE: CallMetadata = new Map();
-
-const UNFIT = /[^\x20-\x7e]/g;
-
-/**
- * The metadata for a request's headers. Several values of one header are joined, as in RFC 9110 5.2, so two credentials
- * form an invalid one, which the server refuses.
- *
- * @param observed metadata from observers, which replaces values from the headers. Default: none.
- */
-export function callMetadata(
-  sent: SentHeaders,
-  requestId: string,
-  forwarded: ForwardedHeaders,
-  observed: CallMetadata = NONE,
-): CallMetadata {
-  const metadata = new Map([['x-request-id', requestId]]);
-  for (const [name, unfit] of forwarded) {
-    const value = sent.get(name)?.join(', ');
-    if (value === undefined) continue;
-    const masked = value.replace(UNFIT, '?');
-    if (masked === value || unfit === 'mask') metadata.set(name, masked);
-  }
-  for (const [key, value] of observed) metadata.set(key, value);
-  return metadata;
-}
-
-/**
- * Refuses a request with a header that metadata cannot carry and that must not be masked or dropped.
- *
- * @throws HttpFailure `REQUEST_MALFORMED`.
- */
-export function requireFitHeaders(headers: IncomingHttpHeaders, forwarded: ForwardedHeaders): void {
-  for (const [name, unfit] of forwarded) {
-    const value = headers[name];
-    if (unfit === 'refuse' && typeof value === 'string' && value.search(UNFIT) >= 0) {
-      throw malformedHeader(name, 'Must be printable ASCII characters; got others.');
-    }
-  }
 }
 
 const SECONDS_ABOVE_ZERO = /^(?=.*[1-9])[0-9]+(?:\.[0-9]+)?$/;

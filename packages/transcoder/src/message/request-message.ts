@@ -32,11 +32,14 @@ interface RequestParts {
 /** Joins path, query and body into the JSON form of the request message, and parses the whole. */
 export class RequestMessages {
   readonly #lenient: boolean;
+  readonly #isIgnored: (parameter: string) => boolean;
   readonly #strict: StrictJson;
   readonly #jsonViolations: JsonViolations;
 
-  constructor(registry: Registry, options: ReadingOptions = {}) {
+  /** @param ignored the query parameters that are ignored; a final `*` makes a prefix. Default: none. */
+  constructor(registry: Registry, options: ReadingOptions = {}, ignored: Iterable<string> = []) {
     this.#lenient = options.lenient === true;
+    this.#isIgnored = isIgnored([...ignored]);
     this.#strict = new StrictJson(registry, options);
     this.#jsonViolations = new JsonViolations(registry, options);
   }
@@ -86,7 +89,7 @@ export class RequestMessages {
       const found = bindVariable(this.#strict, json, variable, parts.segments);
       if (found !== undefined) yield found;
     }
-    for (const found of queryParameters(binding, parts.query, this.#lenient)) {
+    for (const found of queryParameters(binding, parts.query, this.#lenient, this.#isIgnored)) {
       if ('description' in found) yield found;
       else bindParameter(json, found);
     }
@@ -210,12 +213,14 @@ export interface QueryParameter extends FieldTarget {
  * `application/x-www-form-urlencoded`, except that broken escapes and text that is not UTF-8 are refused.
  *
  * @param lenient whether `labels[a]=b` is a parameter for a map, and masks may have names in snake_case.
+ * @param isIgnored whether to skip a parameter, by its decoded name. Default: none is.
  * @returns each parameter, or a violation under the name that was sent; read lazily.
  */
 export function* queryParameters(
   binding: Binding,
   query: string,
   lenient: boolean,
+  isIgnored = (_: string): boolean => false,
 ): Generator<QueryParameter | FieldViolation, void> {
   const taken = new Set<string>();
   for (const part of query.split('&')) {
@@ -223,12 +228,20 @@ export function* queryParameters(
     const equals = part.indexOf('=');
     const rawName = equals < 0 ? part : part.slice(0, equals);
     const name = decoded(rawName);
+    if (name !== undefined && isIgnored(name)) continue;
     const text = equals < 0 ? '' : decoded(part.slice(equals + 1));
     const parameter = readParameter(binding, name, text, taken, lenient);
     yield typeof parameter === 'string'
       ? { field: shortened(name ?? rawName), description: parameter }
       : parameter;
   }
+}
+
+/** @param names each of a parameter or, with a final `*`, the prefix of some. */
+function isIgnored(names: readonly string[]): (parameter: string) => boolean {
+  const single = new Set(names);
+  const prefixes = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
+  return (parameter) => single.has(parameter) || prefixes.some((prefix) => parameter.startsWith(prefix));
 }
 
 const IN_BODY = 'Must be given in the body; got it in the query.';

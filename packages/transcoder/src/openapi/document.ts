@@ -1,4 +1,4 @@
-import type { ForwardedHeaders } from '../http/head.js';
+import type { ForwardedHeaders } from '../http/metadata.js';
 import { optionsInForce } from '../options.js';
 import { type Binding, successRules } from '../template/binding.js';
 import { readContract } from '../template/contract.js';

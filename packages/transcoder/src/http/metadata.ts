@@ -1,0 +1,295 @@
+import type { ServerResponse } from 'node:http';
+import type { HttpFailure } from '../failures/failure.js';
+import type { CallMetadata, ReplyMetadata, UnaryReply } from '../upstream.js';
+import { headersTooLarge, malformedHeader, type SentHeaders } from './head.js';
+
+/** What to do with a forwarded header with characters other than printable ASCII, which gRPC metadata cannot carry. */
+export type UnfitValue =
+  /** Each such character becomes `?`. */
+  | 'mask'
+  /** The request is refused with `REQUEST_MALFORMED`. */
+  | 'refuse'
+  /** The header is omitted. */
+  | 'drop';
+
+/** A forwarded header whose metadata has another name. */
+export interface RenamedHeader {
+  readonly unfit: UnfitValue;
+  /** The metadata key. For a prefix, it ends in `*`, which stands for the rest of the header's name. */
+  readonly metadata: string;
+}
+
+/**
+ * The request headers to forward as metadata of the call, by lower-case name. No other header is forwarded. A name that
+ * ends in `*` is a prefix, for all headers that begin with it and have no entry of their own; the longest one applies.
+ * The metadata key is the name of the header or, for a prefix, the rest of the name, unless `metadata` says otherwise.
+ *
+ * A prefix forwards no header as metadata of bytes (`-bin`), or as metadata that gRPC, the transcoder or another entry
+ * writes. A request may have up to 4 KiB of metadata from prefixes; more is refused as `HEADERS_TOO_LARGE`.
+ */
+export type ForwardedHeaders = ReadonlyMap<string, UnfitValue | RenamedHeader>;
+
+export const FORWARDED_HEADERS: ForwardedHeaders = new Map([
+  // A masked credential is still present, so the server refuses it as invalid, not as missing.
+  ['authorization', 'mask'],
+  // W3C Trace Context: an invalid value is ignored.
+  ['traceparent', 'drop'],
+  ['tracestate', 'drop'],
+]);
+
+/** What becomes of a name or, with a prefix, of all names that begin with it: another name or prefix. */
+interface Renaming {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The entries for single names, by name, and those for prefixes, without their `*`, the longest first. */
+class Renamings<Entry extends Renaming> {
+  readonly single = new Map<string, Entry>();
+  readonly prefixes: Entry[] = [];
+
+  /** @throws Error with a one-sentence message if a prefix would become a single name. */
+  constructor(entries: Iterable<Entry>) {
+    for (const entry of entries) {
+      const { from, to } = entry;
+      if (!isPrefix(from)) this.single.set(from, entry);
+      else if (isPrefix(to)) this.prefixes.push({ ...entry, from: from.slice(0, -1), to: to.slice(0, -1) });
+      else
+        throw new Error(`"${from}" stands for several names, and "${to}" for one; it must end in "*", too.`);
+    }
+    this.prefixes.sort((one, other) => other.from.length - one.from.length);
+  }
+
+  /** The entry for the longest prefix of a name; undefined if the name has an entry of its own, or there is none. */
+  prefixOf(name: string): Entry | undefined {
+    if (this.prefixes.length === 0 || this.single.has(name)) return undefined;
+    return this.prefixes.find(({ from }) => name.startsWith(from) && name !== from);
+  }
+}
+
+function isPrefix(name: string): boolean {
+  return name.endsWith('*');
+}
+
+// The keys that gRPC allows (PROTOCOL-HTTP2.md).
+const KEY = /^[0-9a-z_.-]+$/;
+
+/** The metadata that gRPC or the transcoder itself writes, or that concerns only one connection. */
+const RESERVED: ReadonlySet<string> = new Set([
+  'connection',
+  'content-encoding',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'user-agent',
+  'x-request-id',
+]);
+
+/** Why no header can become metadata with a key, as the end of a sentence; undefined if one can. */
+function unfitKey(key: string): string | undefined {
+  if (!KEY.test(key)) return 'which is not a key of gRPC';
+  if (key.endsWith('-bin')) return 'which is bytes; only text can be forwarded';
+  return RESERVED.has(key) || key.startsWith('grpc-') ? 'which gRPC or the transcoder writes' : undefined;
+}
+
+/**
+ * The maximum size of the metadata from prefixes, in bytes, as HTTP/2 counts it (RFC 9113 6.5.2): half of what servers
+ * take by default (gRPC's PROTOCOL-HTTP2.md). Some end the connection for more, and with it the calls of others.
+ */
+const PREFIXED_MAX_BYTES = 4_096;
+/** What HTTP/2 counts for each header besides its name and value. */
+const HEADER_BYTES = 32;
+
+const UNFIT = /[^\x20-\x7e]/g;
+const NONE: CallMetadata = new Map();
+
+interface Forwarded extends Renaming {
+  readonly unfit: UnfitValue;
+}
+
+/** What becomes of the headers of a request. */
+interface ForwardedMetadata {
+  readonly metadata: CallMetadata;
+  /** Why the request is refused; undefined if it is not. */
+  readonly refusal: HttpFailure | undefined;
+}
+
+/** Makes the metadata of calls from the headers of requests. */
+export class Forwarding {
+  readonly #headers: Renamings<Forwarded>;
+  /** The headers that are read as sent, besides those of prefixes: those of the transcoder, and single forwarded ones. */
+  readonly #read: ReadonlySet<string>;
+  /** The metadata that entries give: keys, and prefixes with their `*`. */
+  readonly #given = new Set<string>();
+  /** The prefixes of keys that entries give, the longest first. */
+  readonly #givenPrefixes: readonly string[];
+
+  /** @throws Error with a one-sentence message if a header is not in lower case, or cannot become its metadata. */
+  constructor(headers: ForwardedHeaders) {
+    this.#headers = new Renamings([...headers].map(([from, entry]) => this.#checked(from, entry)));
+    const { single, prefixes } = this.#headers;
+    this.#read = new Set(['host', 'content-type', ...single.keys()]);
+    this.#givenPrefixes = prefixes.map(({ to }) => to).sort((one, other) => other.length - one.length);
+  }
+
+  #checked(from: string, entry: UnfitValue | RenamedHeader): Forwarded {
+    if (from !== from.toLowerCase()) throw new Error(`The forwarded header "${from}" must be in lower case.`);
+    const to = typeof entry === 'object' ? entry.metadata : isPrefix(from) ? '*' : from;
+    const why = this.#given.has(to)
+      ? 'as would another one'
+      : unfitKey(isPrefix(from) ? to.replace(/\*$/, 'x') : to);
+    if (why !== undefined)
+      throw new Error(`The forwarded header "${from}" would be the metadata "${to}", ${why}.`);
+    this.#given.add(to);
+    return { from, to, unfit: typeof entry === 'object' ? entry.unfit : entry };
+  }
+
+  /** Whether a header, by its lower-case name, is read as sent. */
+  has(name: string): boolean {
+    return this.#read.has(name) || this.#headers.prefixOf(name) !== undefined;
+  }
+
+  /**
+   * The metadata for a request's headers. Several values of one header are joined, as in RFC 9110 5.2, so two credentials
+   * form an invalid one, which the server refuses.
+   *
+   * @param observed metadata from observers, which replaces values from the headers. Default: none.
+   */
+  metadata(sent: SentHeaders, requestId: string, observed = NONE): ForwardedMetadata {
+    const metadata = new Map([['x-request-id', requestId]]);
+    let refusal: HttpFailure | undefined;
+    const forward = ({ from, to, unfit }: Forwarded, value: string): void => {
+      const masked = value.replace(UNFIT, '?');
+      if (masked === value || unfit === 'mask') metadata.set(to, masked);
+      else if (unfit === 'refuse')
+        refusal ??= malformedHeader(from, 'Must be printable ASCII characters; got others.');
+    };
+    for (const entry of this.#headers.single.values()) {
+      const values = sent.get(entry.from);
+      if (values !== undefined) forward(entry, values.join(', '));
+    }
+    let room = PREFIXED_MAX_BYTES;
+    for (const [entry, value] of this.#prefixed(sent)) {
+      room -= entry.to.length + value.length + HEADER_BYTES;
+      if (room >= 0) forward(entry, value);
+      else refusal = headersTooLarge();
+    }
+    for (const [key, value] of observed) metadata.set(key, value);
+    return { metadata, refusal };
+  }
+
+  /** The headers that prefixes forward, each with its own name, its key and its value. */
+  #prefixed(sent: SentHeaders): [Forwarded, value: string][] {
+    if (this.#headers.prefixes.length === 0) return [];
+    return [...sent].flatMap(([from, values]): [Forwarded, string][] => {
+      const prefix = this.#headers.prefixOf(from);
+      if (prefix === undefined) return [];
+      const to = prefix.to + from.slice(prefix.from.length);
+      return this.#gives(prefix, to) ? [[{ from, to, unfit: prefix.unfit }, values.join(', ')]] : [];
+    });
+  }
+
+  /** Whether a prefix may give a key: gRPC allows it, and no entry is closer to it. */
+  #gives({ to }: Forwarded, key: string): boolean {
+    const closest = this.#givenPrefixes.find((each) => key.startsWith(each));
+    return closest === to && !this.#given.has(key) && unfitKey(key) === undefined;
+  }
+}
+
+/**
+ * The metadata of replies to send as response headers: the name of a header by its lower-case metadata key. A key that
+ * ends in `*` is a prefix, for all keys that begin with it and have no entry of their own; the longest one applies. The
+ * name of its header ends in `*`, too, which stands for the rest of the key.
+ *
+ * A prefix sends no metadata of gRPC itself (`grpc-*`, `content-type`), and none as a header that Node, the transcoder or
+ * another entry writes.
+ */
+export type ResponseHeaders = ReadonlyMap<string, string>;
+
+/** The headers that Node writes or interprets, and those that the transcoder writes. */
+const TAKEN: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'date',
+  'keep-alive',
+  'trailer',
+  'transfer-encoding',
+  'accept-encoding',
+  'accept-patch',
+  'accept-post',
+  'allow',
+  'cache-control',
+  'content-type',
+  'etag',
+  'location',
+  'retry-after',
+  'vary',
+  'www-authenticate',
+  'x-request-id',
+]);
+
+// RFC 9110 5.6.2.
+const TOKEN = /^[\w!#$%&'*+\-.^`|~]+$/;
+
+// Node throws for any other character, such as CR and LF.
+const FIT = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** Makes response headers from the metadata of replies. */
+export class ReplyHeaders {
+  readonly #metadata: Renamings<Renaming>;
+  /** The headers of single keys, in lower case. */
+  readonly #names: ReadonlySet<string>;
+  readonly #none: boolean;
+
+  /** @throws Error with a one-sentence message if a name is invalid, or is that of a header that metadata must not set */
+  constructor(headers: ResponseHeaders) {
+    this.#metadata = new Renamings([...headers].map(([from, to]) => ({ from, to })));
+    const names = [...this.#metadata.single.values()].map(({ to }) => to);
+    const misnamed = [...headers.values()].find((name) => !TOKEN.test(name));
+    if (misnamed !== undefined) throw new Error(`"${misnamed}" is not the name of a header.`);
+    const taken = names.find((name) => TAKEN.has(name.toLowerCase()));
+    if (taken !== undefined)
+      throw new Error(
+        `The header "${taken}" is written by the transcoder or by Node, and not from metadata.`,
+      );
+    this.#names = new Set(names.map((name) => name.toLowerCase()));
+    this.#none = headers.size === 0;
+  }
+
+  /**
+   * Adds the metadata of a reply to the response headers, one line for each value, and keeps what middleware has set.
+   * Values that a header cannot carry are left out, such as the bytes of a key that ends in `-bin`.
+   */
+  addTo(response: ServerResponse, { initialMetadata, trailers }: UnaryReply): void {
+    if (this.#none) return;
+    for (const { from, to } of [
+      ...this.#metadata.single.values(),
+      ...this.#prefixed(initialMetadata, trailers),
+    ]) {
+      for (const value of [...(initialMetadata?.get(from) ?? []), ...(trailers?.get(from) ?? [])]) {
+        if (typeof value === 'string' && FIT.test(value)) response.appendHeader(to, value);
+      }
+    }
+  }
+
+  /** The keys that prefixes send, each with the name of its header. */
+  #prefixed(...sources: readonly (ReplyMetadata | undefined)[]): Renaming[] {
+    if (this.#metadata.prefixes.length === 0) return [];
+    const keys = new Set(sources.flatMap((metadata) => Object.keys(metadata?.getMap?.() ?? {})));
+    return [...keys].flatMap((from) => {
+      const prefix = this.#metadata.prefixOf(from);
+      if (prefix === undefined || from.startsWith('grpc-') || from === 'content-type') return [];
+      const to = prefix.to + from.slice(prefix.from.length);
+      const name = to.toLowerCase();
+      return TOKEN.test(to) && !TAKEN.has(name) && !this.#names.has(name) ? [{ from, to }] : [];
+    });
+  }
+}

@@ -1,0 +1,362 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Metadata } from '@grpc/grpc-js';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Code } from '../../src/gen/google/rpc/code_pb.js';
+import { sentHeaders } from '../../src/http/head.js';
+import {
+  FORWARDED_HEADERS,
+  type ForwardedHeaders,
+  Forwarding,
+  type RenamedHeader,
+  ReplyHeaders,
+  type ResponseHeaders,
+} from '../../src/http/metadata.js';
+import type { UnaryReply } from '../../src/upstream.js';
+import { errorOf, httpRequest } from '../support/http-request.js';
+import { MEMBER } from '../support/library-server.js';
+import { startTranscoder } from '../support/library-transcoder.js';
+import { wrongFields } from '../support/refusal.js';
+
+type Headers = Readonly<Record<string, readonly string[]>>;
+
+function forward(headers: Headers, forwarded: ForwardedHeaders): ReturnType<Forwarding['metadata']> {
+  const forwarding = new Forwarding(forwarded);
+  const rawHeaders = Object.entries(headers).flatMap(([name, values]) =>
+    values.flatMap((value) => [name, value]),
+  );
+  return forwarding.metadata(sentHeaders(rawHeaders, forwarding), 'id');
+}
+
+/** The metadata of a call beside its request id. */
+function metadataOf(headers: Headers, forwarded: ForwardedHeaders): Record<string, string> {
+  const { 'x-request-id': id, ...others } = Object.fromEntries(forward(headers, forwarded).metadata);
+  expect(id).toBe('id');
+  return others;
+}
+
+const defaults: ForwardedHeaders = new Map([...FORWARDED_HEADERS, ['idempotency-key', 'refuse']]);
+
+describe('the metadata of a call', () => {
+  it.each<{ headers: Headers; metadata: Record<string, string>; why: string }>([
+    { headers: {}, metadata: {}, why: 'the request id is always there' },
+    {
+      headers: { authorization: ['Bearer a'] },
+      metadata: { authorization: 'Bearer a' },
+      why: 'the token is forwarded',
+    },
+    {
+      headers: { authorization: ['Bearer a', 'Bearer b'] },
+      metadata: { authorization: 'Bearer a, Bearer b' },
+      why: 'two tokens become an invalid one',
+    },
+    {
+      headers: { authorization: ['Bearer \u00e9\t'] },
+      metadata: { authorization: 'Bearer ??' },
+      why: 'a malformed token stays invalid',
+    },
+    {
+      headers: { authorization: [''] },
+      metadata: { authorization: '' },
+      why: 'an empty header is forwarded',
+    },
+    {
+      headers: { traceparent: ['00-a-b-01'], tracestate: ['x=1', 'y=2'] },
+      metadata: { traceparent: '00-a-b-01', tracestate: 'x=1, y=2' },
+      why: 'trace context is forwarded',
+    },
+    { headers: { traceparent: ['\u00ff'] }, metadata: {}, why: 'a malformed trace context is left out' },
+    {
+      headers: { 'idempotency-key': ['k 1'] },
+      metadata: { 'idempotency-key': 'k 1' },
+      why: 'the server validates the key',
+    },
+    { headers: { 'idempotency-key': ['\u00ff'] }, metadata: {}, why: 'metadata cannot carry it' },
+    {
+      headers: {
+        'x-request-id': ['theirs'],
+        'x-guard-only': ['1'],
+        'grpc-timeout': ['1n'],
+        constructor: ['x'],
+        cookie: ['a=b'],
+      },
+      metadata: {},
+      why: 'no other header is forwarded',
+    },
+  ])('is made from $headers: $why', ({ headers, metadata }) => {
+    expect(metadataOf(headers, defaults)).toEqual(metadata);
+  });
+
+  it.each<{ headers: Headers; metadata: Record<string, string>; why: string }>([
+    { headers: { 'X-Tenant': ['a'] }, metadata: { tenant: 'a' }, why: 'a header may have another key' },
+    {
+      headers: { 'Grpc-Metadata-Shelf': ['a', 'b'] },
+      metadata: { shelf: 'a, b' },
+      why: 'a prefix is stripped',
+    },
+    { headers: { 'X-User-Name': ['a'] }, metadata: { 'user-name': 'a' }, why: 'a prefix may be replaced' },
+    { headers: { 'X-User-Id': ['a'] }, metadata: { id: 'a' }, why: 'a name takes precedence over a prefix' },
+    {
+      headers: { 'Grpc-Metadata-Old-Age': ['a'] },
+      metadata: { 'was-age': 'a' },
+      why: 'the longest prefix applies',
+    },
+    { headers: { 'X-User-Name': ['\u00ff'] }, metadata: { 'user-name': '?' }, why: 'a prefix may mask' },
+    { headers: { 'Grpc-Metadata-Shelf': ['\u00ff'] }, metadata: {}, why: 'a prefix may drop' },
+    {
+      headers: { 'Grpc-Metadata-Tenant': ['a'], 'Grpc-Metadata-Authorization': ['a'] },
+      metadata: {},
+      why: 'a prefix does not give the key of another header',
+    },
+    {
+      headers: { 'Grpc-Metadata-User-Name': ['a'], 'Grpc-Metadata-Was-Age': ['a'] },
+      metadata: {},
+      why: 'a prefix does not give the keys of another prefix',
+    },
+    {
+      headers: {
+        'Grpc-Metadata-X-Request-Id': ['theirs'],
+        'Grpc-Metadata-Grpc-Timeout': ['1n'],
+        'Grpc-Metadata-Grpc-Encoding': ['gzip'],
+        'Grpc-Metadata-Content-Type': ['text/html'],
+        'Grpc-Metadata-Content-Length': ['1'],
+        'Grpc-Metadata-TE': ['a'],
+        'Grpc-Metadata-User-Agent': ['a'],
+        'Grpc-Metadata-Host': ['a'],
+        'Grpc-Metadata-Connection': ['close'],
+        'Grpc-Metadata-Transfer-Encoding': ['chunked'],
+      },
+      metadata: {},
+      why: 'gRPC and the transcoder write these',
+    },
+    {
+      headers: { 'Grpc-Metadata-Shelf-Bin': ['AQ=='], 'Grpc-Metadata-A!b': ['a'], 'Grpc-Metadata-': ['a'] },
+      metadata: {},
+      why: 'metadata of bytes, and what is no key, is left out',
+    },
+  ])('is renamed from $headers to $metadata: $why', ({ headers, metadata }) => {
+    const forwarded: ForwardedHeaders = new Map([
+      ['authorization', 'mask'],
+      ['grpc-metadata-*', 'drop'],
+      ['grpc-metadata-old-*', { unfit: 'drop', metadata: 'was-*' }],
+      ['x-tenant', { unfit: 'refuse', metadata: 'tenant' }],
+      ['x-user-id', { unfit: 'refuse', metadata: 'id' }],
+      ['x-user-*', { unfit: 'mask', metadata: 'user-*' }],
+    ]);
+    expect(metadataOf(headers, forwarded)).toEqual(metadata);
+  });
+
+  it('may come from all headers but those of the connection', () => {
+    const headers = { host: ['a'], 'content-type': ['b'], te: ['c'], cookie: ['d'], 'user-agent': ['e'] };
+    expect(metadataOf(headers, new Map([['*', 'drop']]))).toEqual({ cookie: 'd' });
+    const kept = new Map([['*', { unfit: 'drop', metadata: 'http-*' }]] as const);
+    expect(metadataOf(headers, kept)).toEqual({
+      'http-host': 'a',
+      'http-content-type': 'b',
+      'http-te': 'c',
+      'http-cookie': 'd',
+      'http-user-agent': 'e',
+    });
+  });
+
+  it('from prefixes has at most 4 KiB; more is refused, and not forwarded', () => {
+    const forwarded = new Map([['grpc-metadata-*', 'drop']] as const);
+    const fitting = { 'Grpc-Metadata-A': ['a'.repeat(4_096 - 32 - 1)] };
+    expect(forward(fitting, forwarded)).toMatchObject({ refusal: undefined });
+    const many = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`Grpc-Metadata-${n}`, ['']]));
+    for (const headers of [{ 'Grpc-Metadata-A': ['a'.repeat(4_096 - 32)] }, many]) {
+      const { metadata, refusal } = forward(headers, forwarded);
+      expect(refusal).toMatchObject({ reason: 'HEADERS_TOO_LARGE', httpStatus: 431 });
+      expect([...metadata].flat().join('').length + 32 * metadata.size).toBeLessThan(4_200);
+    }
+  });
+
+  it.each<[string, ForwardedHeaders]>([
+    ['"x-a" would be the metadata "grpc-timeout", which gRPC', new Map([['x-a', as('grpc-timeout')]])],
+    ['"user-agent" would be the metadata "user-agent", which gRPC', new Map([['user-agent', 'drop']])],
+    ['"x-request-id" would be the metadata "x-request-id", which', new Map([['x-request-id', 'drop']])],
+    ['"x-a" would be the metadata "X-A", which is not a key', new Map([['x-a', as('X-A')]])],
+    ['"x-a" would be the metadata "x-*", which is not a key', new Map([['x-a', as('x-*')]])],
+    ['"x-a" would be the metadata ":path", which is not a key', new Map([['x-a', as(':path')]])],
+    ['"x-a" would be the metadata "a-bin", which is bytes', new Map([['x-a', as('a-bin')]])],
+    ['"x-*" would be the metadata "grpc-*", which gRPC', new Map([['x-*', as('grpc-*')]])],
+    [
+      '"x-b" would be the metadata "a", as would another one.',
+      new Map([
+        ['a', as('a')],
+        ['x-b', as('a')],
+      ]),
+    ],
+    [
+      '"x-*" would be the metadata "*", as would another one.',
+      new Map([
+        ['y-*', 'drop'],
+        ['x-*', 'drop'],
+      ]),
+    ],
+    ['"x-*" stands for several names, and "a" for one', new Map([['x-*', as('a')]])],
+    ['"X-*" must be in lower case', new Map([['X-*', 'drop']])],
+  ])('cannot come from headers if %s', (why, forwarded) => {
+    expect(() => new Forwarding(forwarded)).toThrow(why);
+  });
+});
+
+function as(metadata: string): RenamedHeader {
+  return { unfit: 'drop', metadata };
+}
+
+describe('a header that metadata cannot carry', () => {
+  it.each([{}, { 'idempotency-key': ['k-1'] }, { authorization: ['\u00ff'] }, { traceparent: ['\u00ff'] }])(
+    'is no reason to refuse %o',
+    (headers) => {
+      expect(forward(headers, defaults).refusal).toBeUndefined();
+    },
+  );
+
+  it.each(['\u00ff', 'a\tb'])('is refused if the client relies on it: idempotency-key %j', (key) => {
+    const { refusal } = forward({ 'idempotency-key': [key] }, defaults);
+    const check = (): void => {
+      throw refusal as Error;
+    };
+    expect(refusal?.reason).toBe('REQUEST_MALFORMED');
+    expect(wrongFields(check)).toEqual(['idempotency-key']);
+  });
+});
+
+describe('a prefix of forwarded headers', () => {
+  const forwardedHeaders: ForwardedHeaders = new Map([
+    ['authorization', 'mask'],
+    ['grpc-metadata-*', 'refuse'],
+  ]);
+
+  it('forwards them to the server, and no credential in place of the own one', async () => {
+    const gateway = await startTranscoder({ forwardedHeaders });
+    onTestFinished(gateway.close);
+    const headers = {
+      authorization: MEMBER,
+      'Grpc-Metadata-Tenant': 'a',
+      'Grpc-Metadata-Authorization': 'b',
+    };
+    const { text } = await httpRequest(gateway.origin, { path: '/v1/metadata', headers });
+    expect(JSON.parse(text)).toMatchObject({ tenant: 'a', authorization: MEMBER });
+  });
+
+  it('refuses those that metadata cannot carry, by their names', async () => {
+    const gateway = await startTranscoder({ forwardedHeaders });
+    onTestFinished(gateway.close);
+    const headers = { authorization: MEMBER, 'Grpc-Metadata-Tenant': '\u00ff' };
+    const refused = await httpRequest(gateway.origin, { path: '/v1/metadata', headers });
+    expect(errorOf(refused)).toMatchObject({
+      code: 400,
+      message: 'The request has an invalid header: grpc-metadata-tenant.',
+    });
+  });
+});
+
+/** The headers of a response for a reply with metadata. */
+async function headersOf(
+  headers: ResponseHeaders,
+  initial: Record<string, string>,
+  trailing?: Record<string, string>,
+): Promise<Record<string, unknown>> {
+  const reply: UnaryReply = {
+    code: Code.OK,
+    details: '',
+    answered: true,
+    initialMetadata: metadata(initial),
+    trailers: trailing && metadata(trailing),
+  };
+  const replyHeaders = new ReplyHeaders(headers);
+  const server = createServer((_, response) => {
+    replyHeaders.addTo(response, reply);
+    response.end();
+  });
+  onTestFinished(() => void server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const response = await httpRequest(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, {
+    path: '/',
+  });
+  const { date, connection, 'keep-alive': alive, 'content-length': length, ...others } = response.headers;
+  expect([connection, length]).toEqual(['close', '0']);
+  expect(date).not.toBe('1');
+  expect(alive).toBeUndefined();
+  return others;
+}
+
+function metadata(entries: Record<string, string>): Metadata {
+  const made = new Metadata();
+  for (const [key, value] of Object.entries(entries))
+    made.set(key, key.endsWith('-bin') ? Buffer.from(value) : value);
+  return made;
+}
+
+describe('the headers of a response, from metadata', () => {
+  it('may be all metadata with a prefix, but for that of gRPC itself', async () => {
+    const initial = {
+      'x-quota': '7',
+      'content-type': 'application/grpc',
+      'grpc-encoding': 'gzip',
+      date: '1',
+    };
+    const trailing = { 'x-quota': '6', 'x-cost': '2', 'grpc-status': '0', 'x-bytes-bin': 'a' };
+    expect(await headersOf(new Map([['*', 'Grpc-Metadata-*']]), initial, trailing)).toEqual({
+      'grpc-metadata-x-quota': '7, 6',
+      'grpc-metadata-x-cost': '2',
+      'grpc-metadata-date': '1',
+    });
+  });
+
+  it.each<{ headers: ResponseHeaders; sent: Record<string, string>; why: string }>([
+    { headers: new Map([['x-*', 'X-*']]), sent: { 'x-a': '1', 'x-b-c': '2' }, why: 'a prefix may stay' },
+    { headers: new Map([['x-b-*', 'B-*']]), sent: { 'b-c': '2' }, why: 'others are not sent' },
+    {
+      headers: new Map([
+        ['x-*', 'X-*'],
+        ['x-b-*', 'Y-*'],
+        ['x-a', 'A'],
+      ]),
+      sent: { a: '1', 'y-c': '2' },
+      why: 'the key takes precedence, then the longest prefix',
+    },
+    {
+      headers: new Map([
+        ['y', 'X-B-C'],
+        ['x-*', 'X-*'],
+      ]),
+      sent: { 'x-a': '1' },
+      why: 'a prefix gives no header of another entry',
+    },
+    { headers: new Map([['*', '*']]), sent: { 'x-a': '1', 'x-b-c': '2' }, why: 'Node writes the date' },
+  ])('are $sent: $why', async ({ headers, sent }) => {
+    expect(await headersOf(headers, { 'x-a': '1', 'x-b-c': '2', date: '1' })).toEqual(sent);
+  });
+
+  it('are none by prefix where the metadata does not list its keys', async () => {
+    const listed = metadata({ 'x-a': '1' });
+    const reply = { code: Code.OK, details: '', answered: true, message: new Uint8Array() };
+    const trailers = { get: (key: string) => listed.get(key) };
+    const gateway = await startTranscoder({
+      upstream: { unary: () => ({ ...reply, trailers }) },
+      responseHeaders: new Map([
+        ['*', 'Grpc-Metadata-*'],
+        ['x-a', 'X-A'],
+      ]),
+    });
+    onTestFinished(gateway.close);
+    const { headers } = await httpRequest(gateway.origin, {
+      path: '/v1/shelves/1',
+      headers: { authorization: MEMBER },
+    });
+    expect(headers).toMatchObject({ 'x-a': '1' });
+    expect(headers).not.toHaveProperty('grpc-metadata-x-a');
+  });
+
+  it.each<[string, ResponseHeaders]>([
+    ['"x-*" stands for several names, and "X-A" for one', new Map([['x-*', 'X-A']])],
+    ['"A B-*" is not the name of a header', new Map([['x-*', 'A B-*']])],
+    ['"A *" is not the name of a header', new Map([['x-a', 'A *']])],
+  ])('cannot be made if %s', (why, headers) => {
+    expect(() => new ReplyHeaders(headers)).toThrow(why);
+  });
+});
