@@ -46,7 +46,9 @@ function follow(url: string): readonly unknown[] {
     const headers = { 'content-type': 'application/json' };
     const response = await fetch(url, { method: 'POST', headers, body: '{}', signal: leaving.signal });
     let text = '';
-    for await (const piece of (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream())) {
+    for await (const piece of (response.body as ReadableStream<Uint8Array>).pipeThrough(
+      new TextDecoderStream(),
+    )) {
       const lines = (text + piece).split('\n');
       text = String(lines.pop());
       values.push(...lines.map((line) => JSON.parse(line) as unknown));
@@ -64,7 +66,10 @@ it(
   'containerd serves its containers, images and events, in the namespace of a header',
   needs('containerd', 'another user'),
   async () => {
-    const root = await unpackFiles(['golang-github-containerd-containerd-dev', 'golang-github-gogo-protobuf-dev']);
+    const root = await unpackFiles([
+      'golang-github-containerd-containerd-dev',
+      'golang-github-gogo-protobuf-dev',
+    ]);
     const go = join(root, 'usr/share/gocode/src');
     const folder = await mkdtemp(join(inject('temporaryFolder'), 'containerd-'));
     const set = await buildDescriptorSet(folder, {
@@ -89,17 +94,18 @@ it(
     let tried = 0;
     // Nothing tells when a subscription has begun.
     const createNamespace = async (): Promise<unknown> => {
-      tried += 1;
-      await post('namespaces.v1.Namespaces/Create', { namespace: { name: `try-${tried}` } });
+      const name = `try-${(tried += 1)}`;
+      await post('namespaces.v1.Namespaces/Create', { namespace: { name } }, name);
       return events[0];
     };
     await expect
       .poll(createNamespace)
       .toMatchObject({ topic: '/namespaces/create', event: { name: expect.stringContaining('try-') } });
-    const created = await post('namespaces.v1.Namespaces/Create', { namespace: { name: 'shop' } });
+    const created = await post('namespaces.v1.Namespaces/Create', { namespace: { name: 'shop' } }, 'shop');
     expect(JSON.parse(created.text)).toEqual({ namespace: { name: 'shop', labels: {} } });
 
-    const container = { id: 'till', image: 'till:1', runtime: { name: 'io.containerd.runc.v2' } };
+    const spec = { '@type': 'type.googleapis.com/containerd.types.Mount', type: 'bind' };
+    const container = { id: 'till', image: 'till:1', runtime: { name: 'io.containerd.runc.v2' }, spec };
     const kept = await post('containers.v1.Containers/Create', { container }, 'shop');
     expect(JSON.parse(kept.text)).toMatchObject({ container });
     await expect
@@ -123,6 +129,8 @@ it(
     await post('images.v1.Images/Create', { image }, 'shop');
     const images = await post('images.v1.Images/List', {}, 'shop');
     expect(JSON.parse(images.text)).toMatchObject({ images: [image] });
-    expect(errorOf(await post('images.v1.Images/Get', { name: 'none' }, 'shop'))).toMatchObject({ code: 404 });
+    expect(errorOf(await post('images.v1.Images/Get', { name: 'none' }, 'shop'))).toMatchObject({
+      code: 404,
+    });
   },
 );

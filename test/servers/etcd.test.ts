@@ -52,7 +52,9 @@ function sent({ path, method = 'POST', headers = {}, body = '', token }: EtcdReq
 async function firstLine(origin: string, { path, ...init }: ReturnType<typeof sent>) {
   const response = await fetch(origin + path, init);
   let text = '';
-  for await (const piece of (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream())) {
+  for await (const piece of (response.body as ReadableStream<Uint8Array>).pipeThrough(
+    new TextDecoderStream(),
+  )) {
     text += piece;
     if (text.includes('\n')) break;
   }
@@ -81,7 +83,8 @@ function constant(value: unknown): unknown {
 /** The failure in a body, in the shape of grpc-gateway 1 or of AIP-193, if etcd itself has answered it. */
 function failure([value = {}]: readonly object[]): Pick<Seen, 'code' | 'text'> {
   const { error, code, message } = value as { error?: unknown; code?: number; message?: string };
-  const own = typeof error === 'object' ? (error as { status: keyof typeof Code; message: string }) : undefined;
+  const own =
+    typeof error === 'object' ? (error as { status: keyof typeof Code; message: string }) : undefined;
   const text = String(own?.message ?? message);
   return text.startsWith('etcdserver: ') ? { code: own === undefined ? code : Code[own.status], text } : {};
 }
@@ -100,30 +103,41 @@ async function startEtcd(client: number, peer: number) {
   return startProgram(programPath('etcd'), args, { cwd: folder, at });
 }
 
-it("etcd answers through the command as through its own gateway, but for what is named", needs('etcd'), async () => {
-  const root = await unpackFiles(['golang-etcd-server-dev', 'golang-github-gogo-protobuf-dev']);
-  const go = join(root, 'usr/share/gocode/src');
-  const etcd = join(go, 'go.etcd.io/etcd');
-  const folder = await mkdtemp(join(inject('temporaryFolder'), 'etcd-contract-'));
-  const set = await buildDescriptorSet(folder, {
-    'etcd/etcdserver/etcdserverpb/rpc.proto': join(etcd, 'etcdserver/etcdserverpb/rpc.proto'),
-    'etcd/auth/authpb/auth.proto': join(etcd, 'auth/authpb/auth.proto'),
-    'etcd/mvcc/mvccpb/kv.proto': join(etcd, 'mvcc/mvccpb/kv.proto'),
-    'gogoproto/gogo.proto': join(go, 'github.com/gogo/protobuf/gogoproto/gogo.proto'),
-    'google/api/annotations.proto': join(GOOGLE_FILES, 'google/api/annotations.proto'),
-    'google/api/http.proto': join(GOOGLE_FILES, 'google/api/http.proto'),
-  });
-  const [client, peer] = [await freePort(), await freePort()];
-  const first = await startEtcd(client, peer);
-  const expected = await answersOf(`http://127.0.0.1:${client}`);
-  await first.stop();
-  await startEtcd(client, peer);
-  const origin = await startReadmeCommand('etcd', `127.0.0.1:${client}`, set);
-  const answered = await answersOf(origin);
-  const differing = ETCD_REQUESTS.filter(
-    (_, at) => !isDeepStrictEqual(answered[at], expected[at]),
-  );
-  for (const r of differing) { const at = ETCD_REQUESTS.indexOf(r); console.log(JSON.stringify(r).slice(0,200), '\n  etcd:', JSON.stringify(expected[at]).slice(0,400), '\n  ours:', JSON.stringify(answered[at]).slice(0,400)); }
-  expect(differing).toEqual(ETCD_REQUESTS.filter(({ differs }) => differs !== undefined));
-  expect(ETCD_REQUESTS.length).toBeGreaterThan(86);
-});
+it(
+  'etcd answers through the command as through its own gateway, but for what is named',
+  needs('etcd'),
+  async () => {
+    const root = await unpackFiles(['golang-etcd-server-dev', 'golang-github-gogo-protobuf-dev']);
+    const go = join(root, 'usr/share/gocode/src');
+    const etcd = join(go, 'go.etcd.io/etcd');
+    const folder = await mkdtemp(join(inject('temporaryFolder'), 'etcd-contract-'));
+    const set = await buildDescriptorSet(folder, {
+      'etcd/etcdserver/etcdserverpb/rpc.proto': join(etcd, 'etcdserver/etcdserverpb/rpc.proto'),
+      'etcd/auth/authpb/auth.proto': join(etcd, 'auth/authpb/auth.proto'),
+      'etcd/mvcc/mvccpb/kv.proto': join(etcd, 'mvcc/mvccpb/kv.proto'),
+      'gogoproto/gogo.proto': join(go, 'github.com/gogo/protobuf/gogoproto/gogo.proto'),
+      'google/api/annotations.proto': join(GOOGLE_FILES, 'google/api/annotations.proto'),
+      'google/api/http.proto': join(GOOGLE_FILES, 'google/api/http.proto'),
+    });
+    const [client, peer] = [await freePort(), await freePort()];
+    const first = await startEtcd(client, peer);
+    const expected = await answersOf(`http://127.0.0.1:${client}`);
+    await first.stop();
+    await startEtcd(client, peer);
+    const origin = await startReadmeCommand('etcd', `127.0.0.1:${client}`, set);
+    const answered = await answersOf(origin);
+    const differing = ETCD_REQUESTS.filter((_, at) => !isDeepStrictEqual(answered[at], expected[at]));
+    for (const r of differing) {
+      const at = ETCD_REQUESTS.indexOf(r);
+      console.log(
+        JSON.stringify(r).slice(0, 200),
+        '\n  etcd:',
+        JSON.stringify(expected[at]).slice(0, 400),
+        '\n  ours:',
+        JSON.stringify(answered[at]).slice(0, 400),
+      );
+    }
+    expect(differing).toEqual(ETCD_REQUESTS.filter(({ differs }) => differs !== undefined));
+    expect(ETCD_REQUESTS.length).toBeGreaterThan(86);
+  },
+);

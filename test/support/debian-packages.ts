@@ -66,7 +66,8 @@ async function unpack(
   try {
     process.stderr.write(`Downloading ${packages.join(' and ')} into ${folder}: nothing is installed.\n`);
     const content = join(draft, 'content');
-    for (const file of await downloaded(packages, draft, alone)) await run('dpkg-deb', ['--extract', file, content]);
+    for (const file of await downloaded(packages, draft, alone))
+      await run('dpkg-deb', ['--extract', file, content]);
     await writeStarters(content, systemPrograms);
     // Another run may have been faster; its content is the same.
     await rename(content, folder).catch(async (error: unknown) => {

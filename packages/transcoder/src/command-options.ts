@@ -24,7 +24,11 @@ export const COMMAND_OPTIONS = {
     value: 'FILE',
     help: 'the contract, in place of reflection: a serialized google.protobuf.FileDescriptorSet, as written by buf build -o FILE, or by protoc --include_imports --descriptor_set_out=FILE',
   },
-  all: { type: 'boolean', default: false, help: 'also serve methods without a rule: POST /package.Service/Method' },
+  all: {
+    type: 'boolean',
+    default: false,
+    help: 'also serve methods without a rule: POST /package.Service/Method',
+  },
   header: {
     type: 'string',
     short: 'H',
@@ -63,22 +67,38 @@ export const COMMAND_OPTIONS = {
     without: 'no limit',
     help: 'the longest that a stream may take',
   },
-  lenient: { type: 'boolean', default: false, help: 'take requests, and send streams, as grpc-gateway does, too' },
-  'proto-names': { type: 'boolean', default: false, help: 'name fields as the proto files do, such as created_at' },
+  lenient: {
+    type: 'boolean',
+    default: false,
+    help: 'take requests, and send streams, as grpc-gateway does, too',
+  },
+  'proto-names': {
+    type: 'boolean',
+    default: false,
+    help: 'name fields as the proto files do, such as created_at',
+  },
   omit: {
     type: 'string',
     value: 'WHAT',
     default: 'nothing',
     help: 'leave fields out of responses: defaults for all that have their default value, unassigned for empty strings that are output only',
   },
-  'ignore-unknown': { type: 'boolean', default: false, help: 'ignore unknown fields and enum values in bodies' },
+  'ignore-unknown': {
+    type: 'boolean',
+    default: false,
+    help: 'ignore unknown fields and enum values in bodies',
+  },
   'ignore-query': {
     type: 'string',
     multiple: true,
     value: 'NAME',
     help: 'ignore this query parameter; NAME* ignores every one that begins with NAME; may be repeated',
   },
-  tls: { type: 'boolean', default: false, help: 'connect with TLS, and trust the authorities that Node trusts' },
+  tls: {
+    type: 'boolean',
+    default: false,
+    help: 'connect with TLS, and trust the authorities that Node trusts',
+  },
   ca: { type: 'string', value: 'FILE', help: 'connect with TLS, and trust these authorities (PEM)' },
   cert: {
     type: 'string',

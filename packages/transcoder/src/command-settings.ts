@@ -1,11 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import { parseArgs } from 'node:util';
-import { type ChannelCredentials, credentials, Metadata } from '@grpc/grpc-js';
+import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { COMMAND_OPTIONS, helpText } from './command-options.js';
 import { quoted } from './fields/allowed-value.js';
 import { tlsOptions } from './grpc-js/tls-options.js';
-import { FORWARDED_HEADERS, type ForwardedHeaders } from './http/head.js';
+import {
+  FORWARDED_HEADERS,
+  type ForwardedHeaders,
+  Forwarding,
+  type RenamedHeader,
+  ReplyHeaders,
+  type ResponseHeaders,
+  type UnfitValue,
+  unfitKey,
+} from './http/metadata.js';
+import type { CallMetadata } from './upstream.js';
 
 /** The settings of the command, from its arguments. */
 export type CommandSettings = Exclude<ReturnType<typeof commandSettings>, string>;
@@ -31,19 +41,20 @@ export function commandSettings(args: readonly string[]) {
   if (target === undefined) throw new Error('--target is missing, the address of a gRPC server; see --help.');
   if (!isAddress(target)) throw new Error(`--target must be HOST:PORT; got ${quoted(target)}.`);
   const { verifyOptions, channelOptions } = tlsOptions(target);
+  const metadata = metadataOf(values.header ?? []);
   return {
     target,
     descriptorSet: descriptors === undefined ? undefined : contentOf('descriptors', descriptors),
     all: values.all,
     channel: { credentials: credentialsOf(values, verifyOptions), channelOptions },
     maxReplyBytes: whole('max-reply', values['max-reply'], 1, MOST_BYTES),
-    metadata: metadataOf(values.header ?? []),
+    metadata,
     host,
     port: whole('port', values.port, 0, 65_535),
     hosts: new Set((values['allow-host'] ?? []).map(hostName)),
     transcoding: {
-      forwardedHeaders: forwardedHeaders(values.forward ?? []),
-      responseHeaders: new Map((values['response-header'] ?? []).map((text) => renamed('response-header', text))),
+      forwardedHeaders: forwardedHeaders(values.forward ?? [], metadata),
+      responseHeaders: responseHeaders(values['response-header'] ?? []),
       ignoredParameters: values['ignore-query'] ?? [],
       maxBodyBytes: whole('max-body', values['max-body'], 0, MOST_BYTES),
       deadlineMs: milliseconds('deadline', values.deadline),
@@ -64,7 +75,7 @@ function valuesOf(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: COMMAND_OPTIONS }).values;
   } catch (error) {
-    const [sentence = ''] = (error as Error).message.split(/\.?(?: |$)/m);
+    const sentence = (error as Error).message.replace(/\.\s[^]*$/, '');
     throw new Error(`${sentence}; see --help.`);
   }
 }
@@ -90,7 +101,7 @@ const OMITTED = ['nothing', 'unassigned', 'defaults'] as const;
 function omitted(text: string): (typeof OMITTED)[number] {
   const found = OMITTED.find((each) => each === text);
   if (found === undefined)
-    throw new Error(`--omit must be ${OMITTED.join(', ')}; got ${quoted(text)}.`);
+    throw new Error(`--omit must be nothing, unassigned or defaults; got ${quoted(text)}.`);
   return found;
 }
 
@@ -99,33 +110,51 @@ function hostName(text: string): string {
   throw new Error(`--allow-host must be a host name, without a port; got ${quoted(text)}.`);
 }
 
-/** The headers of requests that become metadata: those of every transcoder, too. */
-function forwardedHeaders(texts: readonly string[]): ForwardedHeaders {
-  const given = texts.map((text) => {
-    const [name, key] = renamed('forward', text);
-    const unfit = 'refuse' as const;
-    return [name, key === name ? unfit : { unfit, metadata: key }] as const;
+/** The headers of requests that become metadata: those of every transcoder, too, but none that `fixed` has. */
+function forwardedHeaders(texts: readonly string[], fixed: CallMetadata): ForwardedHeaders {
+  const given = texts.map((text): [string, UnfitValue | RenamedHeader] => {
+    const [name, key] = renamed('forward', 'NAME[=KEY]', text);
+    const lower = name.toLowerCase();
+    const unfit = FORWARDED_HEADERS.get(lower) ?? 'refuse';
+    return [lower, key === undefined ? unfit : { unfit: 'refuse', metadata: key.toLowerCase() }];
   });
-  return new Map([...given, ...FORWARDED_HEADERS]);
+  const headers = new Map([...FORWARDED_HEADERS, ...given].filter(([name]) => !fixed.has(name)));
+  named('forward', () => new Forwarding(headers));
+  return headers;
 }
 
-/** The two names in `ONE=OTHER`; without the other, the one twice. */
-function renamed(option: Option, text: string): [name: string, other: string] {
-  const [, name, other = name] = /^([\w.-]*\*?)(?:=([\w.-]*\*?))?$/.exec(text) ?? [];
-  if (name && other) return [name.toLowerCase(), other];
-  const value = COMMAND_OPTIONS[option].value;
-  throw new Error(`--${option} must be ${value}, with names of headers; got ${quoted(text)}.`);
+/** The metadata of responses that becomes headers. */
+function responseHeaders(texts: readonly string[]): ResponseHeaders {
+  const headers = new Map(
+    texts.map((text) => {
+      const [key, name = key] = renamed('response-header', 'KEY[=NAME]', text);
+      return [key.toLowerCase(), name];
+    }),
+  );
+  named('response-header', () => new ReplyHeaders(headers));
+  return headers;
 }
 
-/** The metadata in texts such as `authorization: Bearer …`; the values of one key in one text (PROTOCOL-HTTP2.md). */
-function metadataOf(texts: readonly string[]): ReadonlyMap<string, string> {
+/** The two names in `ONE=OTHER`, of which the other may be absent; each may end in `*`. */
+function renamed(option: Option, form: string, text: string): [one: string, other: string | undefined] {
+  const [, one, other] = /^([\w.-]*\*?)(?:=([\w.-]*\*?))?$/.exec(text) ?? [];
+  if (one && other !== '') return [one, other];
+  throw new Error(`--${option} must be ${form}, with names of headers; got ${quoted(text)}.`);
+}
+
+const PRINTABLE = /^[ -~]*$/;
+
+/** The metadata in texts such as `authorization: Bearer …`; several values of a key are joined, as gRPC does. */
+function metadataOf(texts: readonly string[]): CallMetadata {
   const metadata = new Map<string, string>();
   for (const text of texts) {
-    const [, name = '', value = ''] = /^([^:]+):(.*)$/s.exec(text) ?? [];
-    if (name === '') throw new Error(`--header must be NAME: VALUE; got ${quoted(text)}.`);
+    const [, name = '', value = ''] = /^([^:]*):(.*)$/s.exec(text) ?? [];
     const key = name.trim().toLowerCase();
-    named('header', () => new Metadata().set(key, value.trim()));
-    metadata.set(key, [...(metadata.has(key) ? [metadata.get(key)] : []), value.trim()].join(', '));
+    if (key === '') throw new Error(`--header must be 'NAME: VALUE'; got ${quoted(text)}.`);
+    const why = unfitKey(key) ?? (PRINTABLE.test(value) ? undefined : 'whose value is not printable ASCII');
+    if (why !== undefined) throw new Error(`--header gives the metadata ${quoted(key)}, ${why}.`);
+    const earlier = metadata.get(key);
+    metadata.set(key, earlier === undefined ? value.trim() : `${earlier}, ${value.trim()}`);
   }
   return metadata;
 }

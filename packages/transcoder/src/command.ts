@@ -72,7 +72,9 @@ async function serve(
     refuse(response, Code.UNAVAILABLE, `Waiting for ${target}.`);
   });
   const server = createServer({ requireHostHeader: false }, waiting);
-  await once(server.listen(port, host), 'listening');
+  await once(server.listen(port, host), 'listening').catch((error: unknown) => {
+    throw new Error(`--host ${host}, --port ${port}: ${(error as Error).message}.`);
+  });
   const upstream = grpcUpstream(target, { ...channel, maxReplyBytes: settings.maxReplyBytes });
   const origin = originOf(server.address() as AddressInfo);
   const observer: RequestObserver = { begin: () => ({ metadata, end: ignore }) };

@@ -61,13 +61,16 @@ describe('the command', () => {
     const origin = await start('--all');
     const exchange = (head: string) =>
       rawExchange(origin, `${head}Expect: 100-continue\r\nConnection: close\r\n\r\n{"name":"Ada"}`);
-    const wave = 'POST /greeter.v1.Greeter/Wave HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 14\r\n';
+    const wave =
+      'POST /greeter.v1.Greeter/Wave HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 14\r\n';
     expect(await exchange(`${wave}Host: localhost\r\n`)).toMatch(/^HTTP\/1.1 100 [^]*Wave Ada/);
     expect(await exchange(`${wave}Host: pages.example\r\n`)).toMatch(/^HTTP\/1.1 403 /);
     expect(await exchange(`${wave}Host: localhost\r\nOrigin: https://pages.example\r\n`)).toMatch(
       /^HTTP\/1.1 403 /,
     );
-    expect(await exchange('GET /docs HTTP/1.1\r\nHost: localhost\r\n')).toContain('<title>greeter.v1</title>');
+    expect(await exchange('GET /docs HTTP/1.1\r\nHost: localhost\r\n')).toContain(
+      '<title>greeter.v1</title>',
+    );
   });
 
   it('refuses foreign requests while it waits for the server', async () => {

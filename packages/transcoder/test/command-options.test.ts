@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Metadata, ServerCredentials, status } from '@grpc/grpc-js';
@@ -8,11 +11,11 @@ import { helpText, shownOptions } from '../src/command-options.js';
 import { runCommand } from '../src/command.js';
 import { type GrpcReply, listen } from './support/grpc-server.js';
 import { errorOf, type HttpRequest, httpRequest, reasonOf } from './support/http-request.js';
-import { libraryDescriptorSet } from './support/library-contract.js';
+import { greeterDescriptorSet, libraryDescriptorSet } from './support/library-contract.js';
 import { LibraryServer, MEMBER } from './support/library-server.js';
 import { opening } from './support/opening.js';
 import { asRecorded } from './support/recorded-reflection.js';
-import { startReflecting } from './support/reflecting-server.js';
+import { type ReflectionCall, startReflecting } from './support/reflecting-server.js';
 import { eventually, originOf, startCommand } from './support/running-command.js';
 
 const PROBE = '/library.v1.Probe';
@@ -94,7 +97,14 @@ describe('the option', () => {
     };
     const seen = await metadataFor(
       headers,
-      ...['--forward', 'Containerd-Namespace', '--forward', 'X-Tenant=tenant', '--forward', 'Grpc-Metadata-*'],
+      ...[
+        '--forward',
+        'Containerd-Namespace',
+        '--forward',
+        'X-Tenant=tenant',
+        '--forward',
+        'Grpc-Metadata-*',
+      ],
     );
     expect(seen).toMatchObject({
       'containerd-namespace': 'moby',
@@ -129,10 +139,17 @@ describe('the option', () => {
   });
 
   it('--stream-time is the time of a stream', async () => {
-    const { address } = opening(await startReflecting({ endless: true }));
-    const origin = await originOf(startCommand('--target', address, '--stream-time', '0.2'));
-    const response = await httpRequest(origin, { path: '/v1/greetings/Ada:repeat' });
-    expect(response.text).toContain('"reason":"DEADLINE_EXCEEDED"');
+    const descriptors = fileWith(greeterDescriptorSet);
+    const silent = createServer().on('stream', (stream) => {
+      stream.on('error', () => undefined).respond({ 'content-type': 'application/grpc' });
+    });
+    await once(opening(silent).listen(0, '127.0.0.1'), 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const command = startCommand(
+      ...['--target', `127.0.0.1:${port}`, '--descriptors', descriptors, '--stream-time', '0.2'],
+    );
+    const response = await httpRequest(await originOf(command), { path: '/v1/greetings/Ada:repeat' });
+    expect(reasonOf(response)).toBe('DEADLINE_EXCEEDED');
   });
 
   it('--lenient takes what grpc-gateway takes, and sends streams as it does', async () => {
@@ -191,14 +208,24 @@ describe('an invalid value', () => {
     ],
     [['--omit', 'all'], '--omit must be nothing, unassigned or defaults; got "all".'],
     [['--allow-host', 'a:80'], '--allow-host must be a host name, without a port; got "a:80".'],
-    [['--header', 'tenant'], "--header must be 'NAME: VALUE'; got \"tenant\"."],
-    [['-H', ': a'], "--header must be 'NAME: VALUE'; got \": a\"."],
-    [['-H', 'a b: c'], '--header: Metadata key "a b" contains illegal characters.'],
-    [['-H', 'a: ü'], '--header: Metadata string value "ü" contains illegal characters.'],
-    [['-H', 'a-bin: c'], "--header: keys that end with '-bin' must have Buffer values."],
+    [['--header', 'tenant'], '--header must be \'NAME: VALUE\'; got "tenant".'],
+    [['-H', ': a'], '--header must be \'NAME: VALUE\'; got ": a".'],
+    [['-H', 'a b: c'], '--header gives the metadata "a b", which is not a key of gRPC.'],
+    [['-H', 'a: ü'], '--header gives the metadata "a", whose value is not printable ASCII.'],
+    [['-H', 'a-bin: c'], '--header gives the metadata "a-bin", which is bytes; only text can be forwarded.'],
+    [['-H', 'TE: c'], '--header gives the metadata "te", which gRPC or the transcoder writes.'],
     [['--forward', 'a b'], '--forward must be NAME[=KEY], with names of headers; got "a b".'],
     [['--forward', 'a='], '--forward must be NAME[=KEY], with names of headers; got "a=".'],
     [['--forward', '=a'], '--forward must be NAME[=KEY], with names of headers; got "=a".'],
+    [
+      ['--forward', 'a-bin'],
+      '--forward: The forwarded header "a-bin" would be the metadata "a-bin", which is bytes',
+    ],
+    [
+      ['--forward', 'a=b', '--forward', 'c=b'],
+      '--forward: The forwarded header "c" would be the metadata "b"',
+    ],
+    [['--response-header', 'a=ETag'], '--response-header: The header "ETag" is written by the transcoder'],
     [['--response-header', 'a:b'], '--response-header must be KEY[=NAME], with names of headers; got "a:b".'],
     [['--cert', file], '--cert and --key need each other: a client certificate and its private key.'],
     [['--key', file], '--cert and --key need each other: a client certificate and its private key.'],
@@ -237,18 +264,24 @@ describe('an invalid value', () => {
 });
 
 describe('the text of a server', () => {
-  it('is printed with its control characters escaped', async () => {
-    const unary = (): GrpcReply => ({
-      code: status.INTERNAL,
-      details: 'a\u001b[31mb\r\nc\u202e\u0085d\\é😀',
-      answered: true,
-      trailers: new Metadata(),
-    });
-    const { address } = opening(await listen({ unary }, [`${PROBE}/Echo`]));
-    const command = startCommand('--target', address, '--descriptors', fileWith(libraryDescriptorSet));
-    const origin = await originOf(command);
-    await httpRequest(origin, echo('{}'));
-    expect(command.complaints).toEqual([]);
+  const HOSTILE = 'a\u001b[31mb\r\nc\u202e\u0085d\\é😀';
+  const HARMLESS = 'a\\u{1b}[31mb\\u{d}\\u{a}c\\u{202e}\\u{85}d\\é😀';
+
+  it('is printed with its control characters escaped where it names a service', async () => {
+    const { address } = opening(await startReflecting({ listed: ['greeter.v1.Greeter', HOSTILE] }));
+    const command = startCommand('--target', address);
+    await originOf(command);
+    expect(command.lines[0]).toContain(`Left out: ${HARMLESS}`);
+  });
+
+  it('is printed with its control characters escaped where it is an error', async () => {
+    const reflection = (stream: ReflectionCall): void => {
+      stream.emit('error', { code: status.INTERNAL, details: HOSTILE });
+    };
+    const { address } = opening(await startReflecting({ reflection }));
+    const command = startCommand('--target', address);
+    expect(await command.code).toBe(1);
+    expect(command.complaints).toEqual([expect.stringContaining(HARMLESS)]);
   });
 });
 
@@ -265,6 +298,12 @@ describe('the options', () => {
 
   it('are in --help, whose lines fit a terminal', () => {
     for (const { title } of shownOptions()) expect(helpText()).toContain(`\n  ${title}\n`);
-    expect(Math.max(...helpText().split('\n').map((line) => line.length))).toBeLessThan(120);
+    expect(
+      Math.max(
+        ...helpText()
+          .split('\n')
+          .map((line) => line.length),
+      ),
+    ).toBeLessThan(120);
   });
 });

@@ -10,7 +10,6 @@ import { credentials, Metadata } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serve } from '../examples/serve.js';
 import { serveByReflection } from '../examples/serve-by-reflection.js';
-import { runCommand } from '../src/command.js';
 import { failures } from '../src/failures/failure.js';
 import { optionsInForce } from '../src/options.js';
 import { reflect } from '../src/reflection.js';
@@ -153,15 +152,6 @@ describe("the README's command", () => {
       .replaceAll(address, 'localhost:50051')
       .replaceAll(origin, 'http://127.0.0.1:8080');
     expect(readme).toContain(`$ npx transcoder --target localhost:50051 --all\n${printed}\`\`\``);
-  });
-
-  it('is shown with exactly the options that its help names', async () => {
-    let help = '';
-    await runCommand(['--help'], { stdout: { write: (text) => (help += text) }, stderr: process.stderr });
-    const named = (text: string): Set<string> => new Set(text.match(/(?<=[ `])--[a-z]+/g));
-    const [, section = ''] = readme.split('## The command\n');
-    const [text = ''] = section.split('\n## ');
-    expect(named(text)).toEqual(named(help));
   });
 
   it('has an example of a program that serves by reflection', async () => {

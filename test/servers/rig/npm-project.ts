@@ -18,7 +18,10 @@ export async function installNpmProject(
   dependencies: Readonly<Record<string, string>>,
   program: string,
 ): Promise<string> {
-  await writeFile(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
+  await writeFile(
+    join(folder, 'package.json'),
+    JSON.stringify({ private: true, type: 'module', dependencies }),
+  );
   await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'], {
     cwd: folder,
     timeout: INSTALL_MS,

@@ -94,7 +94,7 @@ const RESERVED: ReadonlySet<string> = new Set([
 ]);
 
 /** Why no header can become metadata with a key, as the end of a sentence; undefined if one can. */
-function unfitKey(key: string): string | undefined {
+export function unfitKey(key: string): string | undefined {
   if (!KEY.test(key)) return 'which is not a key of gRPC';
   if (key.endsWith('-bin')) return 'which is bytes; only text can be forwarded';
   return RESERVED.has(key) || key.startsWith('grpc-') ? 'which gRPC or the transcoder writes' : undefined;
