@@ -9,7 +9,7 @@ import { freePort } from '../support/free-port.js';
 import { needs, programPath } from '../support/needs.js';
 import { ETCD_REQUESTS, type EtcdRequest } from './etcd-requests.js';
 import { buildDescriptorSet, GOOGLE_FILES } from './rig/descriptor-set.js';
-import { startReadmeCommand } from './rig/readme-command.js';
+import { README, startReadmeCommand } from './rig/readme-command.js';
 import { startProgram } from './rig/started-program.js';
 
 /** What a client sees of a response. */
@@ -127,17 +127,10 @@ it(
     const origin = await startReadmeCommand('etcd', `127.0.0.1:${client}`, set);
     const answered = await answersOf(origin);
     const differing = ETCD_REQUESTS.filter((_, at) => !isDeepStrictEqual(answered[at], expected[at]));
-    for (const r of differing) {
-      const at = ETCD_REQUESTS.indexOf(r);
-      console.log(
-        JSON.stringify(r).slice(0, 200),
-        '\n  etcd:',
-        JSON.stringify(expected[at]).slice(0, 400),
-        '\n  ours:',
-        JSON.stringify(answered[at]).slice(0, 400),
-      );
-    }
     expect(differing).toEqual(ETCD_REQUESTS.filter(({ differs }) => differs !== undefined));
-    expect(ETCD_REQUESTS.length).toBeGreaterThan(86);
+    const alike = ETCD_REQUESTS.length - differing.length;
+    expect(README.replace(/\s+/g, ' ')).toContain(
+      `${alike} of ${ETCD_REQUESTS.length} requests are answered`,
+    );
   },
 );
