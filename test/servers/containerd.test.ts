@@ -46,10 +46,9 @@ function follow(url: string): readonly unknown[] {
     const headers = { 'content-type': 'application/json' };
     const response = await fetch(url, { method: 'POST', headers, body: '{}', signal: leaving.signal });
     let text = '';
-    for await (const piece of (response.body as ReadableStream<Uint8Array>).pipeThrough(
-      new TextDecoderStream(),
-    )) {
-      const lines = (text + piece).split('\n');
+    const decoder = new TextDecoder();
+    for await (const piece of response.body as ReadableStream<Uint8Array>) {
+      const lines = (text + decoder.decode(piece, { stream: true })).split('\n');
       text = String(lines.pop());
       values.push(...lines.map((line) => JSON.parse(line) as unknown));
     }

@@ -52,10 +52,9 @@ function sent({ path, method = 'POST', headers = {}, body = '', token }: EtcdReq
 async function firstLine(origin: string, { path, ...init }: ReturnType<typeof sent>) {
   const response = await fetch(origin + path, init);
   let text = '';
-  for await (const piece of (response.body as ReadableStream<Uint8Array>).pipeThrough(
-    new TextDecoderStream(),
-  )) {
-    text += piece;
+  const decoder = new TextDecoder();
+  for await (const piece of response.body as ReadableStream<Uint8Array>) {
+    text += decoder.decode(piece, { stream: true });
     if (text.includes('\n')) break;
   }
   return { status: response.status, text };

@@ -1,5 +1,5 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createSecureContext } from 'node:tls';
 import { parseArgs } from 'node:util';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { COMMAND_OPTIONS, helpText } from './command-options.js';
@@ -166,17 +166,20 @@ function credentialsOf(
 ): ChannelCredentials {
   if ((cert === undefined) !== (key === undefined))
     throw new Error('--cert and --key need each other: a client certificate and its private key.');
-  const files = Object.entries({ ca, cert, key }).filter(([, path]) => path !== undefined);
-  if (files.length === 0 && !tls) return credentials.createInsecure();
-  const pem = new Map(
-    files.map(([option, path]) => {
-      const content = contentOf(option as Option, String(path));
-      named(option as Option, () => createSecureContext({ [option]: content }));
-      return [option, content];
-    }),
-  );
-  const of = (option: Option): Buffer | null => pem.get(option) ?? null;
-  return named('cert', () => credentials.createSsl(of('ca'), of('key'), of('cert'), verifyOptions));
+  if (!tls && ca === undefined && cert === undefined) return credentials.createInsecure();
+  const isCertificate = (content: Buffer): unknown => new X509Certificate(content);
+  const [authorities, certificate] = [pem('ca', ca, isCertificate), pem('cert', cert, isCertificate)];
+  const privateKey = pem('key', key, createPrivateKey);
+  // Fails if they do not belong together.
+  return named('cert', () => credentials.createSsl(authorities, privateKey, certificate, verifyOptions));
+}
+
+/** The content of a PEM file, if there is one. @throws Error that names the option unless `parse` can parse it */
+function pem(option: Option, path: string | undefined, parse: (content: Buffer) => unknown): Buffer | null {
+  if (path === undefined) return null;
+  const content = contentOf(option, path);
+  named(option, () => parse(content));
+  return content;
 }
 
 function contentOf(option: Option, path: string): Buffer {
