@@ -99,7 +99,10 @@ it(
     };
     await expect
       .poll(createNamespace)
-      .toMatchObject({ topic: '/namespaces/create', event: { name: expect.stringContaining('try-') } });
+      .toMatchObject({
+        topic: '/namespaces/create',
+        event: { name: expect.stringContaining('try-') as string },
+      });
     const created = await post('namespaces.v1.Namespaces/Create', { namespace: { name: 'shop' } }, 'shop');
     expect(JSON.parse(created.text)).toEqual({ namespace: { name: 'shop', labels: {} } });
 
@@ -116,7 +119,7 @@ it(
     expect(JSON.parse(elsewhere.text)).toEqual({ containers: [] });
     expect(errorOf(await post('containers.v1.Containers/List', {}))).toMatchObject({
       status: 'FAILED_PRECONDITION',
-      message: expect.stringContaining('namespace is required'),
+      message: 'namespace is required: failed precondition',
     });
 
     const target = {

@@ -64,6 +64,17 @@ describe('the command of the packed package', () => {
     expect(JSON.parse(await get('/openapi.json'))).toMatchObject({ info: { title: 'library.v1' } });
   });
 
+  it.each(['SIGINT', 'SIGTERM'] as const)('ends with 0 at %s', async (signal) => {
+    const { address } = opening(await startReflecting());
+    const child = spawn(command, ['--target', address, '--port', '0'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const closed = once(child, 'close');
+    await once(child.stdout, 'data');
+    child.kill(signal);
+    expect(await closed).toEqual([0, null]);
+  });
+
   it('exits with 2 for invalid arguments and with 1 if it cannot start', async () => {
     const codeOf = async (...args: readonly string[]) => {
       const child = spawn(command, args, { stdio: 'ignore' });

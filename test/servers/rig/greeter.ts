@@ -15,7 +15,7 @@ export interface GreeterServer {
   /** `127.0.0.1:50051` */
   readonly address: string;
   /** Starts a program in the folder, with the address and the set as its last arguments. */
-  start(program: string, ...args: readonly string[]): Promise<void>;
+  readonly start: (program: string, ...args: readonly string[]) => Promise<void>;
 }
 
 /** Prepares what a server of the greeter needs. */
@@ -33,7 +33,7 @@ export async function prepareGreeter(): Promise<GreeterServer> {
     folder,
     set,
     address,
-    async start(program, ...args) {
+    start: async (program, ...args) => {
       const at = { host: '127.0.0.1', port };
       await startProgram(program, [...args, address, set], { cwd: folder, at });
     },

@@ -50,6 +50,8 @@ interface ReflectingServer {
   readonly address: string;
   /** The reflection requests so far: `listServices *`. */
   readonly questions: readonly string[];
+  /** The name of a method for each greeting so far. */
+  readonly calls: readonly string[];
   /** Closes its connections. */
   disconnect(): void;
   /** Stops it and closes its connections. */
@@ -65,10 +67,11 @@ export async function startReflecting({
   ...reflecting
 }: Reflecting = {}): Promise<ReflectingServer> {
   const server = new Server();
+  const calls: string[] = [];
   const set = fromBinary(FileDescriptorSetSchema, descriptorSet);
   const registry = createFileRegistry(set);
   for (const { services } of registry.files)
-    for (const { methods } of services) for (const method of methods) addMethod(server, method);
+    for (const { methods } of services) for (const method of methods) addMethod(server, method, calls);
   const questions: string[] = [];
   for (const version of versions) {
     const method = {
@@ -94,6 +97,7 @@ export async function startReflecting({
   return {
     address: bound,
     questions,
+    calls,
     disconnect: () => {
       server.drain(bound, 0);
     },
@@ -105,9 +109,10 @@ export async function startReflecting({
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
-function addMethod(server: Server, method: DescMethod): void {
+function addMethod(server: Server, method: DescMethod, calls: string[]): void {
   const { input, output, parent, name, methodKind } = method;
   const greet = (request: Buffer): Buffer => {
+    calls.push(name);
     const asked = toJson(input, fromBinary(input, request)) as JsonObject;
     return Buffer.from(toBinary(output, fromJson(output, { text: `${name} ${asked['name'] as string}` })));
   };
