@@ -2,8 +2,6 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from './page.js';
 
-const { resolve } = createRequire(import.meta.url);
-
 /** Allows only resources of the same origin, and `data:` images; no inline code and no framing. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -133,6 +131,7 @@ function page(path: string, contentType: string, text: string): Page {
 }
 
 function asset(path: string, contentType: string, file: string): Page {
+  const { resolve } = createRequire(import.meta.url);
   return { path, contentType, body: readFileSync(resolve(`swagger-ui-dist/${file}`)), headers: HEADERS };
 }
 
