@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import type { RequestListener } from 'node:http';
 import { connect, createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
