@@ -1,11 +1,14 @@
-// Takes a screenshot of /docs after entering a token and creating a route. Needs Chromium.
-//   npm run screenshot -- [WIDTH] [FILE]     1280 and docs/docs-page.png by default
+// Takes a screenshot of /docs after entering a token and creating a route, and without arguments notes its texts for a
+// test. Needs Chromium.
+//   npm run screenshot -- [WIDTH] [FILE]     the README's picture by default, else the whole page
+import { writeFileSync } from 'node:fs';
 import { chromium } from 'playwright-core';
+import { openCreate, PICTURE, textsInView } from '../test/support/docs-page.js';
 import { findProgram } from '../test/support/programs.js';
-import { startService, tokenFor } from '../test/support/service.js';
+import { startService } from '../test/support/service.js';
 
-const HEIGHT = 800;
-const [width = '1280', file = 'docs/docs-page.png'] = process.argv.slice(2);
+const [width = String(PICTURE.size.width), file = PICTURE.file] = process.argv.slice(2);
+const fullPage = process.argv.length > 2;
 
 const service = await startService({ databaseUrl: 'sqlite::memory:' });
 const browser = await chromium.launch({
@@ -13,19 +16,13 @@ const browser = await chromium.launch({
   chromiumSandbox: false,
 });
 try {
-  const page = await browser.newPage({ viewport: { width: Number(width), height: HEIGHT } });
-  await page.goto(`${service.httpUrl}/docs`);
-  await page.getByRole('button', { name: 'Authorize' }).click();
-  const dialog = page.locator('.modal-ux');
-  await dialog.getByRole('textbox').fill(tokenFor());
-  await dialog.getByRole('button', { name: 'Apply credentials' }).click();
-  await dialog.getByRole('button', { name: 'Close' }).first().click();
-  const create = page.locator('#operations-RouteService-createRoute');
-  await create.locator('.opblock-summary-control').click();
+  const page = await browser.newPage({ viewport: { ...PICTURE.size, width: Number(width) } });
+  const create = await openCreate(page, service.httpUrl);
   await create.getByRole('button', { name: 'Execute' }).click();
   await create.locator('.live-responses-table').waitFor();
-  await page.evaluate('scrollTo(0, 0)');
-  await page.screenshot({ path: file, fullPage: process.argv.length > 2 });
+  const texts = await textsInView(page);
+  await page.screenshot({ path: file, fullPage });
+  if (!fullPage) writeFileSync(PICTURE.texts, texts);
 } finally {
   await browser.close();
   await service.close();

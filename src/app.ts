@@ -28,12 +28,12 @@ import { createDocuments } from './openapi/documents.js';
 import { newRouteId, Registry } from './registry/registry.js';
 import { REALM, routeService } from './routes/route-service.js';
 import { Closing, GRACE_MS } from './run/closing.js';
-import { listenOrExplain, openOrExplain } from './run/start.js';
+import { listenOrExplain, openOrExplain, reachOrExplain } from './run/start.js';
 import type { Config, GrpcConfig, HttpConfig, TlsFiles } from './settings/config.js';
 import type { Database } from './settings/database-url.js';
 import { joinAddress } from './settings/reader.js';
 import { localSecret, secretsIn, type TokenConfig } from './settings/tokens.js';
-import { closeDatabase, openDatabase, poolFigures, reachDatabase } from './store/database.js';
+import { closeDatabase, openDatabase, poolFigures } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/migrations.js';
 import type { Metrics } from './watch/metrics/metrics.js';
@@ -282,16 +282,14 @@ export function openAuthenticator(
 /**
  * Connects to the database and ensures its schema.
  *
- * @throws Error when the database cannot be reached, or its schema is out of date
+ * @throws Error when the database cannot be used, or its schema is out of date
  */
 async function openStore(database: Database, parts: Parts): Promise<KnexRouteStore> {
   const { config, closing, logger, stop, readiness, metrics, tracing } = parts;
   // A silent connection is given up when every call that waits for it has ended.
   const knex = openDatabase(database, config.limits.deadlineMs);
   closing.resource('database', () => closeDatabase(knex, database));
-  await openOrExplain('The database named by DATABASE_URL cannot be reached', () =>
-    reachDatabase(knex, { waitMs: config.databaseWaitMs, stop, log: logger.info.bind(logger) }),
-  );
+  await reachOrExplain(knex, { waitMs: config.databaseWaitMs, stop, log: logger.info.bind(logger) });
   const version = await ensureSchema(knex, database);
   readiness.pass('schema', `version ${version}`);
   metrics?.schemaVersion(version);

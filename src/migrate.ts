@@ -1,10 +1,11 @@
 import { parseArgs } from 'node:util';
-import { openOrExplain, startProblem } from './run/start.js';
+import { reachOrExplain, startProblem } from './run/start.js';
 import { readMigration } from './settings/config.js';
-import { closeDatabase, openDatabase, reachDatabase } from './store/database.js';
+import { closeDatabase, openDatabase } from './store/database.js';
 import { migrateDown, migrateUp, migrationStatus } from './store/migrations.js';
 
-const USAGE = `Usage: npm run migrate [-- --down | --status | --help]
+const USAGE = `Usage: node dist/migrate.js [--down | --status | --help]
+From sources: npm run migrate -- [--down | --status | --help]
 Brings the schema of DATABASE_URL up to date; --down rolls the newest migration back, --status only reports.`;
 
 /** Brings the schema up to date; `--down` rolls the newest migration back, `--status` only reports. */
@@ -28,9 +29,7 @@ async function main(): Promise<void> {
   const { database, databaseWaitMs } = readMigration(process.env);
   const knex = openDatabase(database);
   try {
-    await openOrExplain('The database named by DATABASE_URL cannot be reached', () =>
-      reachDatabase(knex, { waitMs: databaseWaitMs, log: say }),
-    );
+    await reachOrExplain(knex, { waitMs: databaseWaitMs, log: say });
     if (values.status === true) {
       const { applied, pending } = await migrationStatus(knex);
       for (const name of applied) say(`applied ${name}`);

@@ -52,6 +52,16 @@ describe('docs/settings.md', () => {
   });
 });
 
+describe.each(['.', 'packages/transcoder', 'packages/client'])('the package in %s', (folder) => {
+  it('has the newest version of the changelog, with -dev until that is released', () => {
+    const { version } = JSON.parse(read(`${folder}/package.json`)) as { readonly version: string };
+    const own = `${folder}/CHANGELOG.md`;
+    const changelog = read(existsSync(resolve(ROOT, own)) ? own : 'CHANGELOG.md');
+    const [, newest = '', date = ''] = /^## \[(.*)\] - (.*)$/m.exec(changelog) ?? [];
+    expect(version).toBe(date === 'unreleased' ? `${newest}-dev` : newest);
+  });
+});
+
 describe('Dockerfile', () => {
   it.each(readdirSync(resolve(ROOT, 'packages')))(
     'copies the workspace packages/%s before every npm ci, since the lock file names it',

@@ -141,7 +141,6 @@ function prefersHtml(request: IncomingMessage): boolean {
 /** The request headers that scripts of other origins may set. */
 const ALLOWED_HEADERS = [
   'Authorization',
-  'Content-Encoding',
   'Content-Type',
   'Idempotency-Key',
   'If-Match',

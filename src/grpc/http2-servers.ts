@@ -3,7 +3,7 @@ import type { Http2Server } from 'node:http2';
 import type { Server } from '@grpc/grpc-js';
 
 /**
- * The HTTP/2 servers of a listening server. This is the only code that reads private state of grpc-js (decision 18): no
+ * The HTTP/2 servers of a listening server. This is the only code that reads a private field (decision 18): no
  * public API gives a call's headers as received, or its connection.
  *
  * @throws Error if the installed grpc-js does not keep them as the keys of a Map

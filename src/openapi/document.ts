@@ -86,7 +86,7 @@ function inWordsOfRest(texts: Readonly<Record<string, string>>): Record<string, 
 /** The tag of operations outside the contract. */
 const HEALTH_TAG = { name: 'Health', description: 'Whether the service can serve requests.' };
 
-const FAILURES = [400, 408, 414, 429, 431, 500, 501].map(
+const FAILURES = [400, 429, 500].map(
   (status) => [status, { $ref: `#/components/responses/Error${status}` }] as const,
 );
 
@@ -111,6 +111,7 @@ const healthOperation: Operation = {
     503: health('NOT_SERVING', 'The service cannot serve requests, or does not answer.', {
       'Retry-After': RETRY_AFTER,
     }),
+    default: { $ref: '#/components/responses/ErrorOfTransport' },
   },
 };
 

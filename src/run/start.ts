@@ -6,6 +6,8 @@ import { ALL_SCOPES } from '../routes/route-service.js';
 import { type Config, ConfigError } from '../settings/config.js';
 import { isLoopback, splitAddress, unknownSettings } from '../settings/reader.js';
 import type { TokenConfig } from '../settings/tokens.js';
+import { reachDatabase } from '../store/database.js';
+import { troubleWith } from '../store/driver-errors.js';
 
 /**
  * Describes why a program cannot start, for a terminal. Only a `ConfigError`, whose text is our own, may have several
@@ -26,9 +28,26 @@ export async function openOrExplain<T>(failure: string, open: () => T | Promise<
   try {
     return await open();
   } catch (error) {
-    const cause = error instanceof Error ? error.message : String(error);
-    throw new Error(`${failure}: ${cause}`, { cause: error });
+    throw explained(failure, error);
   }
+}
+
+/**
+ * Waits for the database, as `reachDatabase` does.
+ *
+ * @throws Error with the setting, and in one line whether the database is away, refuses the login, or what else is wrong
+ */
+export async function reachOrExplain(...reach: Parameters<typeof reachDatabase>): Promise<void> {
+  try {
+    await reachDatabase(...reach);
+  } catch (error) {
+    throw explained(`The database named by DATABASE_URL ${troubleWith(error)}`, error);
+  }
+}
+
+function explained(failure: string, error: unknown): Error {
+  const cause = error instanceof Error ? error.message : String(error);
+  return new Error(`${failure}: ${cause}`, { cause: error });
 }
 
 /** Error codes of the operating system, in words. */

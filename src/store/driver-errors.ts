@@ -150,6 +150,15 @@ export function isOutOfReach(error: unknown): boolean {
   );
 }
 
+/** Why a database cannot be used at the start, as the predicate of a sentence about it. */
+export function troubleWith(error: unknown): 'cannot be reached' | 'refuses the login' | 'cannot be used' {
+  const driverError = facts(error);
+  if (meaningOf(driverError) === 'login refused') return 'refuses the login';
+  return AWAY_CODES.has(driverError.code) || driverError.name === TIMEOUT
+    ? 'cannot be reached'
+    : 'cannot be used';
+}
+
 /** Whether another process kept the embedded database locked for longer than a statement waits. */
 export function isBusy(error: unknown): boolean {
   return facts(error).code?.startsWith('SQLITE_BUSY') === true;

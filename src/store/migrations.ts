@@ -94,7 +94,9 @@ export async function ensureSchema(
   const { applied, pending } = await migrationStatus(knex, migrations);
   if (pending.length > 0) {
     if (engine === 'mysql')
-      throw new Error('The database schema is out of date. Update it with: npm run migrate');
+      throw new Error(
+        'The database schema is out of date. Update it with: node dist/migrate.js (from sources: npm run migrate)',
+      );
     await migrateUp(knex, migrations);
   }
   return applied.length + pending.length;

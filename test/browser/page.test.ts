@@ -5,6 +5,27 @@ import { engines } from '../support/engines.js';
 import { needs } from '../support/needs.js';
 import { type Service, startServiceOn, tokenFor } from '../support/service.js';
 
+const PHONE = { width: 390, height: 844 };
+const DESKTOP = { width: 1_280, height: 800 };
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Runs in the page: each visible word of five characters or more, and on how many lines it is. */
+function wordsShown(): { word: string; lines: number }[] {
+  const found: { word: string; lines: number }[] = [];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode() !== null) {
+    const { currentNode: text } = texts;
+    for (const { 0: word, index } of (text.textContent ?? '').matchAll(/[\w-]{5,}/g)) {
+      const range = document.createRange();
+      range.setStart(text, index);
+      range.setEnd(text, index + word.length);
+      const tops = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)));
+      if (text.parentElement?.checkVisibility() === true) found.push({ word, lines: tops.size });
+    }
+  }
+  return found;
+}
+
 describe.each(['', '/api/routes'])(
   'the /docs page under the base path "%s"',
   needs('chromium'),
@@ -83,23 +104,36 @@ describe.each(['', '/api/routes'])(
       await page.close();
     });
 
-    it.each([390, 1280])(
-      'fits a window %d pixels wide and keeps an expanded operation short',
-      async (width) => {
+    it.each([PHONE, DESKTOP])(
+      'fits a window $width pixels wide, and breaks neither an id nor a reason',
+      async (size) => {
         const { page } = await open();
-        await page.setViewportSize({ width, height: 844 });
+        await page.setViewportSize(size);
         const create = page.locator('#operations-RouteService-createRoute');
         await create.locator('.opblock-summary-control').click();
-        await create.locator('.response').last().waitFor();
-        const [right, height] = await page.evaluate(() => [
-          document.documentElement.scrollWidth,
-          document.documentElement.scrollHeight,
-        ]);
-        expect(right).toBe(width);
-        expect(height).toBeLessThan(5_500);
+        await create.getByRole('button', { name: 'Execute' }).click();
+        await create.locator('.live-responses-table').waitFor();
+        const words = await page.evaluate(wordsShown);
+        const shown = words.map(({ word }) => word);
+        const reasons = ['TRANSFER_CODING_UNSUPPORTED', 'UPSTREAM_UNAVAILABLE', 'TOKEN_MISSING'];
+        expect(shown).toEqual(expect.arrayContaining([...reasons, expect.stringMatching(UUID)]));
+        expect(words.filter(({ lines }) => lines > 1)).toEqual([]);
+        expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(size.width);
         await page.close();
       },
     );
+
+    it.each(['createRoute', 'getRoute'])('fits %s on two screens of a phone', async (operationId) => {
+      const { page } = await open();
+      await page.setViewportSize(PHONE);
+      const operation = page.locator(`#operations-RouteService-${operationId}`);
+      await operation.locator('.opblock-summary-control').click();
+      await operation.getByText('Responses', { exact: true }).first().waitFor();
+      expect((await operation.boundingBox())?.height).toBeLessThanOrEqual(2 * PHONE.height);
+      await operation.getByText('Responses', { exact: true }).first().click();
+      await operation.locator('.response[data-code="default"]').waitFor();
+      await page.close();
+    });
 
     it('shows the example of a response only after a click', async () => {
       const { page } = await open();

@@ -56,7 +56,7 @@ describe('a service with CORS_ORIGINS', () => {
     },
   );
 
-  it('allows every documented request header, and exposes every documented response header', async () => {
+  it('allows exactly the documented request headers, and exposes every documented response header', async () => {
     const { paths, components } = openApi();
     const operations = Object.values(paths).flatMap((verbs) => Object.values(verbs));
     const parameters = [
@@ -69,8 +69,8 @@ describe('a service with CORS_ORIGINS', () => {
     ].filter((each): each is Described => 'headers' in each);
 
     const preflight = await httpRequest(origin, { method: 'OPTIONS', path: '/healthz', headers: PREFLIGHT });
-    expect(listOf(preflight, 'access-control-allow-headers')).toEqual(
-      expect.arrayContaining(['authorization', 'content-type', ...parameters.map(lowerName)]),
+    expect(new Set(listOf(preflight, 'access-control-allow-headers'))).toEqual(
+      new Set(['authorization', 'content-type', ...parameters.map(lowerName)]),
     );
     const answer = await httpRequest(origin, { path: '/healthz', headers: { origin: LISTED } });
     const toEverybody = 'Cache-Control';

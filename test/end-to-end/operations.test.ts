@@ -135,7 +135,7 @@ describe('the metrics of a service', () => {
     expect(value('route_registry_database_connections')).toBe(1);
     expect(value('route_registry_ready')).toBe(1);
     expect(value('route_registry_draining')).toBe(0);
-    expect(text.values.has('route_registry_build_info{version="0.1.0",role="all"}')).toBe(true);
+    expect(text.values.has('route_registry_build_info{version="0.2.0-dev",role="all"}')).toBe(true);
   });
 
   it.each([

@@ -86,5 +86,5 @@ it('migrate --help prints the usage without opening the database', async () => {
     DATABASE_URL: 'x',
   }).ended;
   expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-  expect(stdout).toMatch(/^Usage: npm run migrate \[-- --down \| --status \| --help\]\n/);
+  expect(stdout).toMatch(/^Usage: node dist\/migrate\.js \[--down \| --status \| --help\]\n/);
 });

@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { pino } from 'pino';
@@ -145,10 +146,20 @@ const WAYS: Readonly<Record<string, (message: string) => Promise<readonly Line[]
 /** Every message of a failed start, with a function that returns what such a start prints. */
 const FAILED_STARTS: Readonly<Record<string, () => Promise<string>>> = {
   'The settings cannot be used:': () => failedStart({ ROLE: 'x' }),
-  'The service cannot start: The database schema is out of date. Update it with: npm run migrate': async () =>
-    failedStart({ DATABASE_URL: await emptyDatabase() }),
+  'The service cannot start: The database schema is out of date. Update it with: node dist/migrate.js (from sources: npm run migrate)':
+    async () => failedStart({ DATABASE_URL: await emptyDatabase() }),
   'The service cannot start: The database named by DATABASE_URL cannot be reached: …': async () =>
     failedStart({ DATABASE_URL: `mysql://me:password@127.0.0.1:${await freePort()}/routes` }),
+  'The service cannot start: The database named by DATABASE_URL refuses the login: …': async () => {
+    const url = new URL(await emptyDatabase());
+    url.password = 'wrong';
+    return failedStart({ DATABASE_URL: url.href });
+  },
+  'The service cannot start: The database named by DATABASE_URL cannot be used: …': async () => {
+    const file = join(await mkdtemp(join(inject('temporaryFolder'), 'not-a-database-')), 'file');
+    await writeFile(file, 'x'.repeat(4_096));
+    return failedStart({ DATABASE_URL: `sqlite:${file}` });
+  },
   'The service cannot start: The embedded database … cannot be written: …': () =>
     failedStart({ DATABASE_URL: 'sqlite:/dev/null/routes.db' }),
   'The service cannot start: Cannot listen on …': async () => {

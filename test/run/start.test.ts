@@ -53,7 +53,7 @@ it.each(['main', 'migrate'] as const)(
     const { port } = server.address() as AddressInfo;
     const { exitCode, stderr } = await endOf(name, { DATABASE_URL: `mysql://me:p@127.0.0.1:${port}/routes` });
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/cannot be reached: go\\u\{a\}\\u\{1b\}\[2Jaway\\u\{202e\}\n$/);
+    expect(stderr).toMatch(/cannot be used: go\\u\{a\}\\u\{1b\}\[2Jaway\\u\{202e\}\n$/);
   },
 );
 

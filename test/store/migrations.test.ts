@@ -296,7 +296,7 @@ describeOn(engines.slice(1))('a database on $name', (engine) => {
 
   it('with an outdated schema is refused with the command that updates it', async () => {
     await expect(ensureSchema(knex, database.location)).rejects.toThrow(
-      'The database schema is out of date. Update it with: npm run migrate',
+      'The database schema is out of date. Update it with: node dist/migrate.js (from sources: npm run migrate)',
     );
     await expect(knex.schema.hasTable('routes')).resolves.toBe(false);
   });

@@ -21,14 +21,15 @@ import { readContract } from './template/contract.js';
 /** Serves the methods of a contract over HTTP and JSON. */
 export interface Transcoder {
   /**
-   * The listener for the event `request` of a `node:http` server, or middleware for Express 5. It responds to every
+   * The listener for the event `request` of a `node:http` server, or middleware for Express 5, or for Fastify with its
+   * raw request and response. It responds to every
    * request; with `next`, it passes on requests for unknown paths. Node itself refuses requests without `Host`, in its
    * own format, unless the server was created with `requireHostHeader: false`.
    */
   readonly handler: (
     request: IncomingMessage,
     response: ServerResponse,
-    next?: (error?: unknown) => void,
+    next?: () => void,
   ) => void;
   /**
    * The listener for the event `checkContinue`: like `handler`, but a client that waits for 100 before it sends its

@@ -202,9 +202,6 @@ export const openApi: OpenApi = {
           "403": {
             "$ref": "#/components/responses/Error403"
           },
-          "408": {
-            "$ref": "#/components/responses/Error408"
-          },
           "409": {
             "$ref": "#/components/responses/Error409"
           },
@@ -214,32 +211,23 @@ export const openApi: OpenApi = {
           "413": {
             "$ref": "#/components/responses/Error413"
           },
-          "414": {
-            "$ref": "#/components/responses/Error414"
-          },
           "415": {
             "$ref": "#/components/responses/Error415"
           },
           "429": {
             "$ref": "#/components/responses/Error429"
           },
-          "431": {
-            "$ref": "#/components/responses/Error431"
-          },
-          "499": {
-            "$ref": "#/components/responses/Error499"
-          },
           "500": {
             "$ref": "#/components/responses/Error500"
-          },
-          "501": {
-            "$ref": "#/components/responses/Error501"
           },
           "503": {
             "$ref": "#/components/responses/Error503"
           },
           "504": {
             "$ref": "#/components/responses/Error504"
+          },
+          "default": {
+            "$ref": "#/components/responses/ErrorOfTransport"
           }
         }
       }
@@ -361,17 +349,11 @@ export const openApi: OpenApi = {
           "404": {
             "$ref": "#/components/responses/Error404"
           },
-          "408": {
-            "$ref": "#/components/responses/Error408"
-          },
           "412": {
             "$ref": "#/components/responses/Error412"
           },
           "413": {
             "$ref": "#/components/responses/Error413"
-          },
-          "414": {
-            "$ref": "#/components/responses/Error414"
           },
           "415": {
             "$ref": "#/components/responses/Error415"
@@ -379,23 +361,17 @@ export const openApi: OpenApi = {
           "429": {
             "$ref": "#/components/responses/Error429"
           },
-          "431": {
-            "$ref": "#/components/responses/Error431"
-          },
-          "499": {
-            "$ref": "#/components/responses/Error499"
-          },
           "500": {
             "$ref": "#/components/responses/Error500"
-          },
-          "501": {
-            "$ref": "#/components/responses/Error501"
           },
           "503": {
             "$ref": "#/components/responses/Error503"
           },
           "504": {
             "$ref": "#/components/responses/Error504"
+          },
+          "default": {
+            "$ref": "#/components/responses/ErrorOfTransport"
           }
         }
       }
@@ -452,23 +428,11 @@ export const openApi: OpenApi = {
           "400": {
             "$ref": "#/components/responses/Error400"
           },
-          "408": {
-            "$ref": "#/components/responses/Error408"
-          },
-          "414": {
-            "$ref": "#/components/responses/Error414"
-          },
           "429": {
             "$ref": "#/components/responses/Error429"
           },
-          "431": {
-            "$ref": "#/components/responses/Error431"
-          },
           "500": {
             "$ref": "#/components/responses/Error500"
-          },
-          "501": {
-            "$ref": "#/components/responses/Error501"
           },
           "503": {
             "description": "The service cannot serve requests, or does not answer.",
@@ -512,6 +476,9 @@ export const openApi: OpenApi = {
                 }
               }
             }
+          },
+          "default": {
+            "$ref": "#/components/responses/ErrorOfTransport"
           }
         }
       }
@@ -1257,46 +1224,6 @@ export const openApi: OpenApi = {
           }
         }
       },
-      "Error408": {
-        "description": "Request Timeout: `REQUEST_TIMED_OUT`.",
-        "headers": {
-          "X-Request-Id": {
-            "$ref": "#/components/headers/X-Request-Id"
-          },
-          "Cache-Control": {
-            "$ref": "#/components/headers/NoStore"
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "REQUEST_TIMED_OUT": {
-                "value": {
-                  "error": {
-                    "code": 408,
-                    "status": "DEADLINE_EXCEEDED",
-                    "message": "The request did not arrive in time.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "REQUEST_TIMED_OUT",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        }
-      },
       "Error409": {
         "description": "Conflict: `ROUTE_EXISTS`, `REQUEST_ID_REUSED`.",
         "headers": {
@@ -1420,46 +1347,6 @@ export const openApi: OpenApi = {
           }
         }
       },
-      "Error414": {
-        "description": "URI Too Long: `TARGET_TOO_LONG`.",
-        "headers": {
-          "X-Request-Id": {
-            "$ref": "#/components/headers/X-Request-Id"
-          },
-          "Cache-Control": {
-            "$ref": "#/components/headers/NoStore"
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "TARGET_TOO_LONG": {
-                "value": {
-                  "error": {
-                    "code": 414,
-                    "status": "INVALID_ARGUMENT",
-                    "message": "The request target is longer than 8192 bytes.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "TARGET_TOO_LONG",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        }
-      },
       "Error429": {
         "description": "Too Many Requests: `OVERLOADED`.",
         "headers": {
@@ -1513,86 +1400,6 @@ export const openApi: OpenApi = {
           }
         }
       },
-      "Error431": {
-        "description": "Request Header Fields Too Large: `HEADERS_TOO_LARGE`.",
-        "headers": {
-          "X-Request-Id": {
-            "$ref": "#/components/headers/X-Request-Id"
-          },
-          "Cache-Control": {
-            "$ref": "#/components/headers/NoStore"
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "HEADERS_TOO_LARGE": {
-                "value": {
-                  "error": {
-                    "code": 431,
-                    "status": "RESOURCE_EXHAUSTED",
-                    "message": "The headers are larger than the server accepts.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "HEADERS_TOO_LARGE",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        }
-      },
-      "Error499": {
-        "description": "Client Closed Request: `CANCELLED`.",
-        "headers": {
-          "X-Request-Id": {
-            "$ref": "#/components/headers/X-Request-Id"
-          },
-          "Cache-Control": {
-            "$ref": "#/components/headers/NoStore"
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "CANCELLED": {
-                "value": {
-                  "error": {
-                    "code": 499,
-                    "status": "CANCELLED",
-                    "message": "The caller cancelled the call.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "CANCELLED",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        }
-      },
       "Error500": {
         "description": "Internal Server Error: `INTERNAL`.",
         "headers": {
@@ -1619,46 +1426,6 @@ export const openApi: OpenApi = {
                       {
                         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
                         "reason": "INTERNAL",
-                        "domain": "routing.v1"
-                      },
-                      {
-                        "@type": "type.googleapis.com/google.rpc.RequestInfo",
-                        "requestId": "8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5"
-                      }
-                    ]
-                  }
-                }
-              }
-            }
-          }
-        }
-      },
-      "Error501": {
-        "description": "Not Implemented: `TRANSFER_CODING_UNSUPPORTED`.",
-        "headers": {
-          "X-Request-Id": {
-            "$ref": "#/components/headers/X-Request-Id"
-          },
-          "Cache-Control": {
-            "$ref": "#/components/headers/NoStore"
-          }
-        },
-        "content": {
-          "application/json": {
-            "schema": {
-              "$ref": "#/components/schemas/Error"
-            },
-            "examples": {
-              "TRANSFER_CODING_UNSUPPORTED": {
-                "value": {
-                  "error": {
-                    "code": 501,
-                    "status": "UNIMPLEMENTED",
-                    "message": "The transfer coding is not supported; only chunked is allowed.",
-                    "details": [
-                      {
-                        "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                        "reason": "TRANSFER_CODING_UNSUPPORTED",
                         "domain": "routing.v1"
                       },
                       {
@@ -1902,6 +1669,24 @@ export const openApi: OpenApi = {
                   }
                 }
               }
+            }
+          }
+        }
+      },
+      "ErrorOfTransport": {
+        "description": "The request did not pass the transport: 408 `REQUEST_TIMED_OUT`, 414 `TARGET_TOO_LONG`, 431 `HEADERS_TOO_LARGE`, 499 `CANCELLED`, 501 `TRANSFER_CODING_UNSUPPORTED`.",
+        "headers": {
+          "X-Request-Id": {
+            "$ref": "#/components/headers/X-Request-Id"
+          },
+          "Cache-Control": {
+            "$ref": "#/components/headers/NoStore"
+          }
+        },
+        "content": {
+          "application/json": {
+            "schema": {
+              "$ref": "#/components/schemas/Error"
             }
           }
         }

@@ -80,7 +80,7 @@ describeOn(setups)('with $name', ({ engine, topology }) => {
         status: 'UNSET',
         links: [],
         traceState: 'vendor=mine',
-        resource: { 'service.name': 'route-registry', 'service.version': '0.1.0' },
+        resource: { 'service.name': 'route-registry', 'service.version': '0.2.0-dev' },
       });
     const lines = service.log.filter(({ requestId }) => requestId === traceId);
     expect(lines.map((line) => [line['protocol'], line['traceId']])).toEqual(

@@ -1,22 +1,27 @@
 import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { HttpFailure, malformed } from '../failures/failure.js';
+import { HttpFailure, internal, malformed } from '../failures/failure.js';
 import { quoted } from '../fields/allowed-value.js';
 import type { ErrorReply } from '../http-reply.js';
 
 /** The longest request target, in bytes. */
 const TARGET_MAX_BYTES = 8_192;
 
+const HTTP2 =
+  'The handler was called with a request of node:http2; it serves those of node:http and node:https. A proxy can offer HTTP/2 to clients.';
+
 /**
  * Refuses a request that violates HTTP but passes Node's parser.
  *
  * @param target the request target as sent.
- * @throws HttpFailure `REQUEST_MALFORMED`, `TARGET_TOO_LONG`, or `TRANSFER_CODING_UNSUPPORTED`.
+ * @throws HttpFailure `REQUEST_MALFORMED`, `TARGET_TOO_LONG`, or `TRANSFER_CODING_UNSUPPORTED`; `INTERNAL` for a
+ *   request of a `node:http2` server.
  */
 export function requireWellFormedHead(request: IncomingMessage, target: string, sent: SentHeaders): void {
   // First, since this refusal ends the connection.
   requireTransferCoding(request);
   if (request.httpVersionMajor !== 1) {
+    if ('stream' in request) throw internal(new Error(HTTP2));
     throw malformed(`The request uses HTTP/${request.httpVersion}; HTTP/1.1 and HTTP/1.0 are allowed.`);
   }
   requireTarget(target);

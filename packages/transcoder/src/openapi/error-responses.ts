@@ -6,6 +6,15 @@ import type { DescriptionOptions } from './description-options.js';
 import type { Header, Headers, Response, Responses } from './open-api.js';
 import { type DescribedHeaders, exactly, header } from './response-headers.js';
 
+/** The reasons that say nothing about an operation. A status that has no other reason is described under `default`. */
+const OF_TRANSPORT: ReadonlySet<string> = new Set([
+  'REQUEST_TIMED_OUT',
+  'TARGET_TOO_LONG',
+  'HEADERS_TOO_LARGE',
+  'CANCELLED',
+  'TRANSFER_CODING_UNSUPPORTED',
+]);
+
 /** The phrase of 499, which is in no RFC, only in google/rpc/code.proto. */
 const NON_STANDARD = 'Client Closed Request';
 
@@ -16,8 +25,10 @@ const PAUSE = 'The number of seconds to wait before a retry.';
 const MEDIA_TYPE = 'The media type that is accepted.';
 const CODING = 'The content coding that is accepted; sent when the content coding was refused.';
 const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };
-/** The component for unknown failures of the server. */
-const OF_SERVER = 'ErrorOfService';
+/** The component of `default`. */
+const OTHERS = 'ErrorOfTransport';
+/** The same, if the failures of the server are unknown. */
+const OTHERS_AND_UNKNOWN = 'ErrorOfService';
 
 /** The headers of errors besides those of every response, from an example of their value. */
 const known: Readonly<Record<string, (value: string) => Header>> = {
@@ -41,7 +52,10 @@ interface Group {
   readonly verbs?: (verb: string) => boolean;
 }
 
-/** The error responses: one for each status, with all its reasons and an example of the first. */
+/**
+ * The error responses: one for each status, with all its reasons and an example of the first, and one for all statuses
+ * that only the transport can cause.
+ */
 export class ErrorResponses {
   /** Whether the failures of the server are known. */
   readonly closed: boolean;
@@ -49,6 +63,7 @@ export class ErrorResponses {
   readonly reasons: readonly string[];
   readonly #headers: DescribedHeaders;
   readonly #groups: readonly Group[];
+  readonly #ofTransport: readonly Group[];
   readonly #used = new Set<string>();
 
   /** @param given the failures of the server; undefined if they are unknown */
@@ -56,8 +71,10 @@ export class ErrorResponses {
     this.closed = given !== undefined;
     this.#headers = headers;
     const ofServer = Object.entries(given ?? {}).map(([reason, facts]) => examples.ofServer(reason, facts));
+    const groups = groupsOf([...ofServer, ...examples.own()]);
+    this.#ofTransport = groups.filter(isOfTransport);
     this.#groups = [
-      ...groupsOf([...ofServer, ...examples.own()]),
+      ...groups.filter((group) => !isOfTransport(group)),
       {
         name: 'Error415',
         status: 415,
@@ -78,9 +95,7 @@ export class ErrorResponses {
         verbs: () => false,
       },
     ];
-    this.reasons = [
-      ...new Set(this.#groups.flatMap(({ failures }) => failures.map(({ reason }) => reason))),
-    ].sort();
+    this.reasons = [...new Set([...this.#groups, ...this.#ofTransport].flatMap(reasonsOf))].sort();
   }
 
   /**
@@ -95,7 +110,7 @@ export class ErrorResponses {
         verbs(verb) && failures.some(({ reason, everywhere }) => everywhere || reasons.has(reason)),
     );
     const named = met.map(({ name, status }) => [String(status), name] as const);
-    const all = this.closed ? named : [...named, ['default', OF_SERVER] as const];
+    const all = [...named, ['default', this.#others] as const];
     for (const [, name] of all) this.#used.add(name);
     return Object.fromEntries(
       all.map(([status, name]) => [status, { $ref: `#/components/responses/${name}` }]),
@@ -107,8 +122,12 @@ export class ErrorResponses {
     const shown = this.#groups.filter(({ name }) => this.#used.has(name) || !name.startsWith('Error'));
     return Object.fromEntries([
       ...shown.map((group) => [group.name, this.#response(group)] as const),
-      ...(this.closed ? [] : [[OF_SERVER, this.#ofServer()] as const]),
+      [this.#others, this.#responseOfOthers()] as const,
     ]);
+  }
+
+  get #others(): string {
+    return this.closed ? OTHERS : OTHERS_AND_UNKNOWN;
   }
 
   #response({ status, failures }: Group): Response {
@@ -121,21 +140,29 @@ export class ErrorResponses {
     };
   }
 
-  /** The response for unknown failures of the server. */
-  #ofServer(): Response {
-    const headers = {
-      'WWW-Authenticate': header(CHALLENGE, TEXT),
-      'Retry-After': header(PAUSE, SECONDS),
-    };
-    const optional = Object.entries(headers).map(
-      ([name, each]) => [name, { ...each, required: false }] as const,
+  /** The response for all failures of the transport, and for those of the server that are unknown. */
+  #responseOfOthers(): Response {
+    const transport = this.#ofTransport.flatMap((group) =>
+      reasonsOf(group).map((reason) => `${group.status} \`${reason}\``),
     );
+    const unknown = {
+      'WWW-Authenticate': { ...header(CHALLENGE, TEXT), required: false },
+      'Retry-After': { ...header(PAUSE, SECONDS), required: false },
+    };
     return {
-      description: 'Any other failure of the service.',
-      headers: { ...this.#headers.of(undefined), ...Object.fromEntries(optional) },
+      description: `${this.closed ? 'The' : 'Any other failure of the service, or the'} request did not pass the transport: ${transport.join(', ')}.`,
+      headers: { ...this.#headers.of(undefined), ...(this.closed ? {} : unknown) },
       content: { 'application/json': { schema: ERROR } },
     };
   }
+}
+
+function reasonsOf({ failures }: Group): string[] {
+  return failures.map(({ reason }) => reason);
+}
+
+function isOfTransport(group: Group): boolean {
+  return reasonsOf(group).every((reason) => OF_TRANSPORT.has(reason));
 }
 
 /** One group for each status. */

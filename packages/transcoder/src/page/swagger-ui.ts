@@ -2,8 +2,6 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from './page.js';
 
-const { resolve } = createRequire(import.meta.url);
-
 /** Allows only resources of the same origin, and `data:` images; no inline code and no framing. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -42,16 +40,20 @@ const html = (title: string): string => `<!doctype html>
 </html>
 `;
 
-// Every operation has an example of each response, too much to read at once, so examples start collapsed.
+// Every operation has an example of each response, too much to read at once, so examples start collapsed. On a phone, so
+// do all responses, until a request has been sent.
 const SCRIPT = `'use strict';
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const paint = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
 dark.addEventListener('change', paint);
 paint();
 
-const folded = (title, isFolded) => (Original, { React: { createElement } }) => (props) => {
+const phone = matchMedia('(max-width: 640px)');
+
+const folded = (title, isFolded, isOpen = () => false) => (Original, { React: { createElement } }) => (props) => {
   const content = createElement(Original, props);
-  return isFolded(props) ? createElement('details', null, createElement('summary', null, title), content) : content;
+  const open = isOpen(props);
+  return isFolded(props) ? createElement('details', { open }, createElement('summary', null, title), content) : content;
 };
 
 SwaggerUIBundle({
@@ -66,6 +68,7 @@ SwaggerUIBundle({
   plugins: [
     {
       wrapComponents: {
+        responses: folded('Responses', () => true, ({ tryItOutResponse }) => !phone.matches || Boolean(tryItOutResponse)),
         headers: folded('Headers', () => true),
         // Only the examples of responses are requested with the fields that the service assigns.
         modelExample: folded('Example and schema', ({ includeReadOnly }) => includeReadOnly === true),
@@ -75,24 +78,34 @@ SwaggerUIBundle({
 });
 `;
 
-// Names do not wrap, and code leaves room for the buttons at its bottom (Swagger UI sets the padding of code inline).
-// On a phone, a parameter has the full width. The column of links is hidden, since no operation has links, and the
-// selector of examples is hidden while they are collapsed. Swagger UI's dark mode does not style the label of examples.
+// Names and reasons stay whole: they wrap between words, and lines of code scroll (Swagger UI sets the wrapping and the
+// padding of code inline). On a phone, parameters and responses have the full width. The column of links is hidden, since
+// no operation has links, and the selector of examples is hidden while they are collapsed. Swagger UI's dark mode does not
+// style the label of examples.
 const STYLE = `body { margin: 0; background: #fafafa; }
 html.dark-mode body { background: #1c2022; }
-html.dark-mode .swagger-ui .examples-select__section-label { color: #e4e6e6; }
+html.dark-mode .swagger-ui .examples-select__section-label, html.dark-mode .swagger-ui summary { color: #e4e6e6; }
 .swagger-ui .info { margin: 30px 0; }
 .swagger-ui summary { cursor: pointer; margin: 4px 0; }
-.swagger-ui .response-col_links { display: none; }
+.swagger-ui .opblock-body > details > summary { padding: 8px 20px; font-weight: 700; }
+.swagger-ui .opblock-body > details .opblock-section-header { display: none; }
+.swagger-ui .response-col_links { display: none !important; }
 .swagger-ui .response:not(:has(details[open])) .response-controls { display: none; }
 .swagger-ui .responses-inner { overflow-x: auto; }
-.swagger-ui .wrapper, .swagger-ui .opblock-body { overflow-wrap: anywhere; }
-.swagger-ui .parameters-col_name, .swagger-ui .response-col_status { overflow-wrap: normal; white-space: nowrap; }
+.swagger-ui .wrapper, .swagger-ui .opblock-body { overflow-wrap: break-word; }
+.swagger-ui .parameters-col_name, .swagger-ui .response-col_status { white-space: nowrap; }
 .swagger-ui .highlight-code pre { padding-bottom: 48px !important; }
+.swagger-ui .responses-wrapper pre, .swagger-ui .responses-wrapper pre * { white-space: pre !important; overflow-wrap: normal !important; word-break: normal !important; overflow-x: auto; }
 @media (max-width: 640px) {
-  .swagger-ui .parameters thead { display: none; }
-  .swagger-ui table.parameters tr, .swagger-ui table.parameters tbody tr td { display: block; width: 100%; padding: 2px 0; margin: 0; }
-  .swagger-ui table.parameters tbody tr td:first-of-type { padding: 8px 0 0; }
+  .swagger-ui thead { display: none; }
+  .swagger-ui table.parameters, .swagger-ui table.parameters :is(tbody, tr, td), .swagger-ui table.responses-table, .swagger-ui table.responses-table :is(tbody, tr, td) { display: block; width: 100%; }
+  .swagger-ui table tbody tr td:is(.parameters-col_name, .parameters-col_description, .response-col_status, .response-col_description) { padding: 2px 0; margin: 0; }
+  .swagger-ui table tbody tr td:is(.parameters-col_name, .response-col_status) { padding-top: 8px; font-weight: 700; }
+  .swagger-ui .parameters-col_name > div { display: inline; margin-right: 8px; }
+  .swagger-ui .renderedMarkdown p, .swagger-ui .renderedMarkdown code { font-size: 12px; margin: 0 auto; }
+  .swagger-ui .renderedMarkdown code { padding: 1px 3px; }
+  .swagger-ui .opblock-body input[type=text], .swagger-ui .opblock-body select { margin: 2px 0; padding: 4px 8px; max-width: none; }
+  .swagger-ui .opblock-body select { padding-right: 32px; }
   .swagger-ui textarea.body-param__text { min-height: 170px; }
 }
 `;
@@ -118,6 +131,7 @@ function page(path: string, contentType: string, text: string): Page {
 }
 
 function asset(path: string, contentType: string, file: string): Page {
+  const { resolve } = createRequire(import.meta.url);
   return { path, contentType, body: readFileSync(resolve(`swagger-ui-dist/${file}`)), headers: HEADERS };
 }
 

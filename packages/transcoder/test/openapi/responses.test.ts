@@ -63,20 +63,18 @@ describe('the failures of a server without a list of failures', () => {
     expect(Object.keys(operationOf(document, 'updateItem_2').responses)).toEqual([
       '200',
       '400',
-      '408',
       '413',
-      '414',
       '415',
       '429',
-      '431',
-      '499',
       '500',
-      '501',
       '503',
       '504',
       'default',
     ]);
     expect(component(document, 'ErrorOfService')).toMatchObject({
+      description: expect.stringMatching(
+        /^Any other failure of the service, or .*414 `TARGET_TOO_LONG`/,
+      ) as string,
       headers: { 'WWW-Authenticate': { required: false }, 'Retry-After': { required: false } },
     });
     expect(component(document, 'Error400').description).toBe(
@@ -118,17 +116,23 @@ describe('the listed failures of a server', () => {
       everywhere: true,
     },
     REQUEST_MALFORMED: { code: 'INVALID_ARGUMENT', message: 'As the server says it.', everywhere: true },
+    WITHDRAWN: { code: 'CANCELLED', message: 'Withdrawn.', everywhere: true },
   };
   const closed = shop({ failures: given, domain: 'shop.example', realm: 'counter' });
 
   it('belong to all methods, or to those whose comment names them', () => {
-    const statuses = ['401', '403', '408', '413'];
+    const statuses = ['401', '403', '413', 'default'];
     expect(Object.keys(operationOf(closed, 'createItem').responses)).toEqual(
       expect.arrayContaining([...statuses, '409']),
     );
     expect(Object.keys(operationOf(closed, 'dropItem').responses)).toEqual(expect.arrayContaining(statuses));
     expect(operationOf(closed, 'dropItem').responses).not.toHaveProperty('409');
-    expect(operationOf(closed, 'dropItem').responses).not.toHaveProperty('default');
+    expect(component(closed, 'ErrorOfTransport').description).toBe(
+      'The request did not pass the transport: 408 `REQUEST_TIMED_OUT`, 414 `TARGET_TOO_LONG`, 431 `HEADERS_TOO_LARGE`, 501 `TRANSFER_CODING_UNSUPPORTED`.',
+    );
+    expect(component(closed, 'Error499').description).toBe(
+      'Client Closed Request: `WITHDRAWN`, `CANCELLED`.',
+    );
   });
 
   it('have the response of the transcoder as their example, and require the headers common to a status', () => {
