@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { tokenFor } from '../test/support/service.js';
 import { Child } from './child.js';
 import type { Measured, Sample } from './figures.js';
-import { runH2load } from './load/h2load.js';
 import type { Load, LoadResult } from './load/load.js';
 import type { Scale } from './scale.js';
 import type { Scenario } from './scenarios.js';
@@ -67,7 +66,6 @@ export class Rounds {
   }
 
   async #sample(scenario: Scenario): Promise<Sample> {
-    if (scenario.tool === 'h2load') return { rate: await runH2load(this.#load(scenario)) };
     return (await this.measure(scenario)).sample;
   }
 

@@ -13,8 +13,6 @@ export interface Scenario {
   readonly pick: Pick;
   /** Requests per second of an open loop; default: a closed loop. */
   readonly rate?: number;
-  /** Default: the benchmark's own load generator. h2load requests only one route. */
-  readonly tool?: 'h2load';
 }
 
 /** Creates with request ids, which must cost the others little. */
@@ -105,7 +103,6 @@ export function scenarios({ growth }: Scale, targets: ReadonlySet<TargetName>): 
       pick: 'uniform' as const,
     })),
     timed.map((scenario) => ({ ...scenario, name: atRate(scenario.name, 'slow'), rate: OPEN_RATE })),
-    timed.map((scenario) => ({ ...scenario, name: `${scenario.name}, h2load`, pick: 'hot', tool: 'h2load' })),
   ];
   return groups.map((group) => group.filter(({ target }) => targets.has(target)));
 }

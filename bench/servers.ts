@@ -39,13 +39,9 @@ export class Servers {
    * Starts the service as `npm start` does, with metrics and a log line for each request, which the benchmark reads, but on
    * free ports.
    */
-  async service(
-    settings: Readonly<Record<string, string>>,
-    behind: readonly Server[] = [],
-    nodeOptions: readonly string[] = [],
-  ): Promise<Server> {
-    const command = [...nodeOptions, ...this.#service];
-    return this.#start(new Child(command, { ...SERVICE_SETTINGS, ...settings }, this.#checkout), behind);
+  async service(settings: Readonly<Record<string, string>>, behind: readonly Server[] = []): Promise<Server> {
+    const child = new Child(this.#service, { ...SERVICE_SETTINGS, ...settings }, this.#checkout);
+    return this.#start(child, behind);
   }
 
   /** Starts the service's gRPC server and its gateway in separate processes. */

@@ -1,11 +1,7 @@
-import type { Anatomy } from '../anatomy.js';
 import { FIGURES, type Figure, middle, spread } from '../figures.js';
 import { CALLERS } from '../rounds.js';
 import type { Run } from './run.js';
 import { number, table } from './table.js';
-
-/** Parts with a smaller share of the CPU time are summed up in one row. */
-const LEAST_SHARE = 0.02;
 
 /** Describes where and how the figures were measured. */
 export function conditions({ at, machine, database, scale }: Run): string {
@@ -19,8 +15,6 @@ export function rawTables(run: Run): string {
   return [
     '"±" is half the distance between the extremes, as a share of the median. CPU is user and system time per request: of all processes of the server, of the database, of both, and of the load generator.',
     figureTable(run),
-    "Microseconds of the service's CPU time per request, by part, as V8's sampling profiler sees them; the profiler itself takes some of them:",
-    ...run.anatomies.map(anatomyTable),
   ].join('\n\n');
 }
 
@@ -39,18 +33,4 @@ function figureTable({ rows }: Run): string {
     return [measured.name, first, apart === undefined ? '' : `${(apart * 100).toFixed(0)} %`, ...figures];
   });
   return table(['scenario', rate?.column ?? '', '±', ...others.map(({ column }) => column)], lines);
-}
-
-/** The breakdown of one kind of request. */
-function anatomyTable({ name, parts }: Anatomy): string {
-  const total = parts.reduce((sum, [, microseconds]) => sum + microseconds, 0);
-  const shown = parts.filter(([, microseconds]) => microseconds / total >= LEAST_SHARE);
-  const rest = total - shown.reduce((sum, [, microseconds]) => sum + microseconds, 0);
-  return table(
-    [name, 'µs'],
-    [...shown, ['the rest', rest] as const, ['together', total] as const].map(([part, microseconds]) => [
-      part,
-      microseconds.toFixed(1),
-    ]),
-  );
 }

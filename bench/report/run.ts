@@ -1,5 +1,4 @@
 import { cpus, totalmem } from 'node:os';
-import type { Anatomy } from '../anatomy.js';
 import { type Figure, type Measured, middle } from '../figures.js';
 import type { Scale } from '../scale.js';
 
@@ -14,7 +13,6 @@ export interface Run {
   readonly database: string;
   readonly scale: Scale;
   readonly rows: readonly Measured[];
-  readonly anatomies: readonly Anatomy[];
 }
 
 /** Describes this machine in one line. */
