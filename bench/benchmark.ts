@@ -1,10 +1,11 @@
 import { checkAnswers } from './check-answers.js';
 import { CONTENDERS } from './contenders.js';
 import type { DatabaseServer } from './database.js';
-import { describeMachine, type Run } from './report/run.js';
+import { describeMachine, Machine } from './machine.js';
+import type { Run } from './report.js';
 import { Rounds } from './rounds.js';
 import type { Scale } from './scale.js';
-import { atHalfLoad, type Scenario, scenarios } from './scenarios.js';
+import { type Scenario, scenarios } from './scenarios.js';
 import type { Servers } from './servers.js';
 import { measureStartUp } from './start-up.js';
 import { openTestbed } from './testbed.js';
@@ -26,6 +27,7 @@ export async function runBenchmark(
   progress: (line: string) => void,
 ): Promise<Run> {
   const at = new Date().toISOString();
+  const machine = new Machine();
   if (goBinary === undefined) progress(GO_ADVICE);
 
   progress('measuring the start-up time');
@@ -38,7 +40,7 @@ export async function runBenchmark(
   const planned = groups.flat();
 
   progress('checking the responses of the servers');
-  for (const { targets } of CONTENDERS.filter(({ role }) => role !== 'limit')) {
+  for (const { targets } of CONTENDERS.filter(({ role }) => role !== 'bare')) {
     const names = new Set(Object.values(targets));
     for (const name of names) await checkAnswers(name, testbed.get(name));
   }
@@ -46,15 +48,20 @@ export async function runBenchmark(
     progress(`filling the cache: ${scenario.name}`);
     await rounds.fillCache(scenario);
   }
-  const measured = await rounds.run(groups, progress);
-  const tails = await rounds.run([atHalfLoad(planned, measured)], progress);
+  const measured = await rounds.run(groups, progress, machine);
   const { description } = database;
-  const rows = [...measured, ...tails, startUp];
-  return { at, machine: describeMachine(), database: description, scale, rows };
+  return {
+    at,
+    machine: describeMachine(),
+    steadiness: machine.steadiness(),
+    database: description,
+    scale,
+    rows: [...measured, startUp],
+  };
 }
 
 /** Whether this scenario fills its target's cache before the rounds. REST gets do: one fill serves both protocols. */
 function fillsCache({ target, wire, operation, pick, rate }: Scenario): boolean {
-  const cached = ['service', 'logging', 'gateway', 'go with a cache'].includes(target);
+  const cached = ['service', 'gateway', 'go with a cache'].includes(target);
   return cached && wire === 'http' && operation === 'get' && pick === 'uniform' && rate === undefined;
 }

@@ -30,9 +30,9 @@ export class Servers {
     this.#service = startCommand(checkout);
   }
 
-  /** Starts one of the bare programs in `limits/`. @param behind servers that it calls, whose usage counts as its own */
-  async limit(name: string, args: readonly string[] = [], behind: readonly Server[] = []): Promise<Server> {
-    return this.#start(new Child([resolve(import.meta.dirname, `limits/${name}.js`), ...args]), behind);
+  /** Starts one of the programs in `bare/`. @param behind servers that it calls, whose usage counts as its own */
+  async bare(name: string, args: readonly string[] = [], behind: readonly Server[] = []): Promise<Server> {
+    return this.#start(new Child([resolve(import.meta.dirname, `bare/${name}.js`), ...args]), behind);
   }
 
   /**

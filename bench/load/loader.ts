@@ -23,7 +23,6 @@ async function main(): Promise<void> {
       rate: requests / ((after.atMs - before.atMs) / 1_000),
       serverCpuMs: each('serverMs'),
       ...(load.databasePid === undefined ? {} : { databaseCpuMs: each('databaseMs') }),
-      cpuMs: each('serverMs') + each('databaseMs'),
       loadCpuMs: each('loadMs'),
       p50Ms: percentile(sorted, 50),
       p99Ms: percentile(sorted, 99),
