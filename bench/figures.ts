@@ -47,7 +47,7 @@ export function ratiosOf(figure: Figure, { samples }: Measured, other: Measured)
 
 /**
  * Formats the values of all rounds as their median and, behind "±", the distance to the farther quartile (of three rounds,
- * to the farther round), with one digit; the median ends with the same place, after three digits at most.
+ * to the farther round), with one digit. The median ends with the same place, but has at least one digit and at most three.
  *
  * @returns an empty string when there are no values
  */
@@ -58,16 +58,18 @@ export function shown(values: readonly number[]): string {
   const spread = Math.max(high - middle, middle - low);
   const finest = place(middle) - DIGITS + 1;
   const last = spread === 0 ? finest : Math.max(place(spread), finest);
-  const rounded = (value: number): string => {
-    const decimals = Math.max(0, -last);
-    const steps = Math.round(value / 10 ** last);
-    return (steps * 10 ** last).toLocaleString('en', {
-      minimumFractionDigits: decimals,
-      maximumFractionDigits: decimals,
-    });
-  };
   // A spread is shown as no less than the last digit.
-  return `${rounded(middle)} ± ${rounded(spread === 0 ? 0 : Math.max(spread, 10 ** last))}`;
+  const least = spread === 0 ? 0 : Math.max(spread, 10 ** last);
+  return `${rounded(middle, Math.min(last, place(middle)))} ± ${rounded(least, last)}`;
+}
+
+/** Rounds a number to a power of ten. */
+function rounded(value: number, last: number): string {
+  const decimals = Math.max(0, -last);
+  return (Math.round(value / 10 ** last) * 10 ** last).toLocaleString('en', {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals,
+  });
 }
 
 /** Whether values exceed others by more than the spread: their lower quartile is above the others' upper one. */

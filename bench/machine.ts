@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
-import { shown } from './figures.js';
+import { median } from './load/percentile.js';
 
 const GIB = 1024 ** 3;
 /** Steps of the fixed loop: about a tenth of a second. */
@@ -52,7 +52,7 @@ export function describeSteadiness({ loopsMs, stolen }: Steadiness): string {
     slowest > STEADY || stolen > STOLEN
       ? '**The machine was disturbed**, which the spreads include'
       : 'The machine was steady';
-  return `${verdict}: before each round, a fixed loop took ${shown(loopsMs)} ms, at its slowest ${slowest.toFixed(2)} times as long as at its fastest, and the host took ${share} of the time of the cores for others.`;
+  return `${verdict}: before each round, a fixed loop took ${median(loopsMs).toFixed(0)} ms in the median, at its slowest ${slowest.toFixed(2)} times as long as at its fastest, and the host took ${share} of the time of the cores for others.`;
 }
 
 function loop(seed: number): number {

@@ -1,12 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { peerChart } from './chart.js';
-import { CONTENDERS, KINDS, scenarioName } from './contenders.js';
+import { CONTENDERS, KINDS, OWN, scenarioName } from './contenders.js';
 import { exceeds, type Figure, FIGURES, type Measured, ratiosOf, shown, valuesOf } from './figures.js';
 import { describeSteadiness, type Steadiness } from './machine.js';
 import { CALLERS } from './rounds.js';
 import type { Scale } from './scale.js';
-import { atRate, costName, COSTS, growthName, OPEN_RATE, TIMED } from './scenarios.js';
+import { atRate, costName, COSTS, growthName, NOT_CACHED, OPEN_RATE, TIMED } from './scenarios.js';
 import { START_UP } from './start-up.js';
 import { table } from './table.js';
 
@@ -101,11 +101,10 @@ function peers(run: Run): string {
 
 /** Names the peers that the service does not outrun by more than the spread. */
 function verdicts(run: Run): string {
-  const [own] = CONTENDERS;
   const compared = KINDS.flatMap((kind) =>
     CONTENDERS.filter(({ role }) => role === 'peer').flatMap((contender) => {
       const values = valuesOf(rowOf(run, scenarioName(kind, contender)), 'rate');
-      const owns = own === undefined ? [] : valuesOf(rowOf(run, scenarioName(kind, own)), 'rate');
+      const owns = valuesOf(rowOf(run, scenarioName(kind, OWN)), 'rate');
       const name = `${kind.name}: ${contender.name}`;
       return values.length === 0
         ? []
@@ -163,35 +162,25 @@ function growth(run: Run): string {
 function cores(run: Run): string {
   const perCore = (row: Measured | undefined, figure: Figure): string =>
     shown(valuesOf(row, figure).map((ms) => (PLANNED_SHARE * 1_000) / ms));
-  const service = (kind: (typeof KINDS)[number]): string =>
-    CONTENDERS.slice(0, 1)
-      .map((own) => scenarioName(kind, own))
-      .join();
-  const cold = COSTS.filter(({ target }) => target === 'cold');
-  const requests = KINDS.flatMap((kind): [string, string][] =>
-    kind.operation === 'create'
-      ? [[kind.name, service(kind)]]
-      : [
-          [`${kind.name}, cached`, service(kind)],
-          ...cold.map((cost): [string, string] => [
-            `${kind.name}, not cached`,
-            costName(kind.wire === 'grpc' ? 'gRPC' : 'REST', cost),
-          ]),
-        ],
+  const requests = KINDS.flatMap((kind): [title: string, name: string][] => {
+    const warm = scenarioName(kind, OWN);
+    if (kind.operation === 'create') return [[kind.name, warm]];
+    const protocol = kind.wire === 'grpc' ? 'gRPC' : 'REST';
+    return [
+      [`${kind.name}, cached`, warm],
+      [`${kind.name}, not cached`, costName(protocol, NOT_CACHED)],
+    ];
+  });
+  return table(
+    ['request', 'server CPU ms', 'per second and core', 'database CPU ms', 'per second and database core'],
+    requests.map(([title, name]) => {
+      const row = rowOf(run, name);
+      const database = title.endsWith(', cached')
+        ? ['', '']
+        : [shown(valuesOf(row, 'databaseCpuMs')), perCore(row, 'databaseCpuMs')];
+      return [title, shown(valuesOf(row, 'serverCpuMs')), perCore(row, 'serverCpuMs'), ...database];
+    }),
   );
-  return [
-    table(
-      ['request', 'server CPU ms', 'per second and core', 'database CPU ms', 'per second and database core'],
-      requests.map(([title, name]) => {
-        const row = rowOf(run, name);
-        const database = title.endsWith(', cached')
-          ? ['', '']
-          : [shown(valuesOf(row, 'databaseCpuMs')), perCore(row, 'databaseCpuMs')];
-        return [title, shown(valuesOf(row, 'serverCpuMs')), perCore(row, 'serverCpuMs'), ...database];
-      }),
-    ),
-    conditions(run),
-  ].join('\n\n');
 }
 
 function rowOf(run: Run, name: string): Measured | undefined {

@@ -20,6 +20,13 @@ const PROTOCOLS = [
   ['REST', 'http'],
 ] as const satisfies readonly [string, Wire][];
 
+/** The last row of the cost table, whose gets request no route twice. */
+export const NOT_CACHED = {
+  title: 'Routes that are not cached',
+  name: 'not cached',
+  target: 'cold',
+} as const;
+
 /** The rows of the cost table: a choice of the operator, and the target that has it. All but the last request one route. */
 export const COSTS = [
   { title: 'As `npm start` runs it, the same route every time', name: 'hot', target: 'alone' },
@@ -34,7 +41,7 @@ export const COSTS = [
     name: 'with traces',
     target: 'traced',
   },
-  { title: 'Routes that are not cached', name: 'not cached', target: 'cold' },
+  NOT_CACHED,
 ] as const satisfies readonly { title: string; name: string; target: TargetName }[];
 
 /** The name of the scenario for one of the `COSTS`, over gRPC or REST. */

@@ -11,7 +11,7 @@ describe('a figure', () => {
     ['ends with the digit that its spread has', [7_791, 7_100, 8_603], '7,800 ± 800'],
     ['has no decimals that its spread does not allow', [0.134, 0.151, 0.12], '0.13 ± 0.02'],
     ['has a single digit where the rounds differ by a third', [1_766, 1_200, 2_300], '1,800 ± 600'],
-    ['may be smaller than its spread', [24.41, 5, 60], '20 ± 40'],
+    ['keeps its first digit where its spread is larger', [4.41, 2.9, 15], '4 ± 10'],
     ['has a spread that rounds up to the next place', [500, 596, 500], '500 ± 100'],
     ['has three digits at most', [7_654.3, 7_654.2, 7_654.4], '7,650 ± 10'],
     ['shows that no round differs', [500, 500, 500], '500 ± 0'],
