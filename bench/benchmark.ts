@@ -1,27 +1,17 @@
-import { profile } from './anatomy.js';
 import { checkAnswers } from './check-answers.js';
-import { CONTENDERS, KINDS, LOGGING, scenarioName } from './contenders.js';
+import { CONTENDERS } from './contenders.js';
 import type { DatabaseServer } from './database.js';
-import { H2LOAD_ADVICE, hasH2load } from './load/h2load.js';
-import { describeMachine, type Run } from './report/run.js';
+import { describeMachine, Machine } from './machine.js';
+import type { Run } from './report.js';
 import { Rounds } from './rounds.js';
 import type { Scale } from './scale.js';
-import { atHalfLoad, costName, COSTS, type Scenario, scenarios } from './scenarios.js';
+import { type Scenario, scenarios } from './scenarios.js';
 import type { Servers } from './servers.js';
 import { measureStartUp } from './start-up.js';
 import { openTestbed } from './testbed.js';
 
 const GO_ADVICE =
   'The Go peer is not measured: build it as described in bench/peers/README.md, then pass --go PATH.';
-
-/** The scenarios whose CPU time is broken down: requests to the service as `npm start` starts it. */
-const DISSECTED = [
-  ...COSTS.filter(({ name }) => name === 'hot' || name === 'not cached').flatMap((cost) => [
-    costName('gRPC', cost),
-    costName('REST', cost),
-  ]),
-  ...KINDS.filter(({ operation }) => operation === 'create').map((kind) => scenarioName(kind, LOGGING)),
-];
 
 /**
  * Runs the whole benchmark, one measurement at a time.
@@ -37,8 +27,7 @@ export async function runBenchmark(
   progress: (line: string) => void,
 ): Promise<Run> {
   const at = new Date().toISOString();
-  const h2load = await hasH2load();
-  if (!h2load) progress(H2LOAD_ADVICE);
+  const machine = new Machine();
   if (goBinary === undefined) progress(GO_ADVICE);
 
   progress('measuring the start-up time');
@@ -47,13 +36,11 @@ export async function runBenchmark(
   progress('filling databases and starting servers');
   const testbed = await openTestbed(scale, database, servers, goBinary);
   const rounds = new Rounds(scale, testbed, database.pid);
-  const groups = scenarios(scale, new Set(testbed.keys())).filter(
-    ([first]) => first !== undefined && (first.tool === undefined || h2load),
-  );
+  const groups = scenarios(scale, new Set(testbed.keys()));
   const planned = groups.flat();
 
   progress('checking the responses of the servers');
-  for (const { targets } of CONTENDERS.filter(({ role }) => role !== 'limit')) {
+  for (const { targets } of CONTENDERS.filter(({ role }) => role !== 'bare')) {
     const names = new Set(Object.values(targets));
     for (const name of names) await checkAnswers(name, testbed.get(name));
   }
@@ -61,22 +48,20 @@ export async function runBenchmark(
     progress(`filling the cache: ${scenario.name}`);
     await rounds.fillCache(scenario);
   }
-  const measured = await rounds.run(groups, progress);
-  const tails = await rounds.run([atHalfLoad(planned, measured)], progress);
-  const anatomies: Run['anatomies'][number][] = [];
-  for (const scenario of planned.filter(({ name }) => DISSECTED.includes(name))) {
-    progress(`breaking down the CPU time: ${scenario.name}`);
-    anatomies.push(await profile(scenario, testbed.get(scenario.target)?.databaseUrl ?? '', rounds, servers));
-  }
+  const measured = await rounds.run(groups, progress, machine);
   const { description } = database;
-  const rows = [...measured, ...tails, startUp];
-  return { at, machine: describeMachine(), database: description, scale, rows, anatomies };
+  return {
+    at,
+    machine: describeMachine(),
+    steadiness: machine.steadiness(),
+    database: description,
+    scale,
+    rows: [...measured, startUp],
+  };
 }
 
 /** Whether this scenario fills its target's cache before the rounds. REST gets do: one fill serves both protocols. */
-function fillsCache({ target, wire, operation, pick, rate, tool }: Scenario): boolean {
-  const cached = ['service', 'logging', 'gateway', 'go with a cache'].includes(target);
-  return (
-    cached && wire === 'http' && operation === 'get' && pick === 'uniform' && (rate ?? tool) === undefined
-  );
+function fillsCache({ target, wire, operation, pick, rate }: Scenario): boolean {
+  const cached = ['service', 'gateway', 'go with a cache'].includes(target);
+  return cached && wire === 'http' && operation === 'get' && pick === 'uniform' && rate === undefined;
 }

@@ -17,21 +17,38 @@ interface Contender {
   readonly title: string;
   /** Its name in the chart and in the names of scenarios. */
   readonly name: string;
-  /** Overrides `name` for some kinds. */
-  readonly names?: Readonly<Partial<Record<Kind['name'], string>>>;
-  /** `limit`: a baseline that does less than the service has to do. */
-  readonly role: 'own' | 'peer' | 'limit';
+  /** `bare`: a server that answers without a token, a database or a check, and does less than any service has to. */
+  readonly role: 'own' | 'peer' | 'bare';
   /** The server that handles each kind. */
   readonly targets: Readonly<Partial<Record<Kind['name'], TargetName>>>;
+  /** What its creates send; default: creates without a key. Such a row has no bar in the chart. */
+  readonly creates?: Operation;
 }
+
+/** The service in one process, which the others are compared with. */
+export const OWN: Contender = {
+  title: '**Route Registry**, one process',
+  name: 'Route Registry',
+  role: 'own',
+  targets: { ...gets('service', 'service'), ...creates('service', 'service') },
+};
 
 /** The rows of the first table. The separate gateway is next to the Go peers, whose gateway also calls over gRPC. */
 export const CONTENDERS: readonly Contender[] = [
+  OWN,
   {
-    title: '**Route Registry**, one process',
-    name: 'Route Registry',
+    title: '– each create with a key',
+    name: 'Route Registry, with keys',
     role: 'own',
-    targets: both('service', 'service'),
+    targets: creates('service', 'service'),
+    creates: 'create with key',
+  },
+  {
+    title: '– 1 % of the creates repeat one',
+    name: 'Route Registry, 1 % repeats',
+    role: 'own',
+    targets: creates('service', 'service'),
+    creates: 'create, 1 % repeats',
   },
   {
     title: '**Route Registry**, gateway in a separate process',
@@ -43,13 +60,13 @@ export const CONTENDERS: readonly Contender[] = [
     title: 'Go: grpc-go and grpc-gateway, with a cache',
     name: 'Go, with a cache',
     role: 'peer',
-    targets: both('go with a cache', 'go with a cache'),
+    targets: gets('go with a cache', 'go with a cache'),
   },
   {
     title: 'Go: the same, one query per call',
     name: 'Go',
     role: 'peer',
-    targets: both('go', 'go'),
+    targets: { ...gets('go', 'go'), ...creates('go', 'go') },
   },
   {
     title: 'Fastify, jsonwebtoken and mysql2',
@@ -61,41 +78,38 @@ export const CONTENDERS: readonly Contender[] = [
     title: 'A tutorial: Express, grpc-js and Knex',
     name: 'Tutorial',
     role: 'peer',
-    targets: both('tutorial', 'tutorial gateway'),
+    targets: { ...gets('tutorial', 'tutorial gateway'), ...creates('tutorial', 'tutorial gateway') },
   },
   {
-    title: '*Limits: a bare grpc-js echo, a bare Express app*',
-    name: 'bare server',
-    names: { 'gRPC get': 'bare grpc-js echo', 'REST get': 'bare Express app' },
-    role: 'limit',
-    targets: { 'gRPC get': 'echo', 'REST get': 'app' },
+    title: '*A bare grpc-js echo*',
+    name: 'bare grpc-js echo',
+    role: 'bare',
+    targets: { 'gRPC get': 'echo' },
   },
   {
-    title: '*Limit of a separate gateway: a bare hop*',
-    name: 'bare hop',
-    role: 'limit',
-    targets: { 'REST get': 'hop' },
+    title: '*A bare `node:http`*',
+    name: 'bare node:http',
+    role: 'bare',
+    targets: { 'REST get': 'node:http' },
   },
+  {
+    title: '*A bare Express app*',
+    name: 'bare Express app',
+    role: 'bare',
+    targets: { 'REST get': 'express' },
+  },
+  { title: '*A bare hop*', name: 'bare hop', role: 'bare', targets: { 'REST get': 'hop' } },
 ];
 
-/** The service as `npm start` starts it, which the text below the table reports. */
-export const LOGGING: Contender = {
-  title: '',
-  name: 'Route Registry, with log lines',
-  role: 'own',
-  targets: both('logging', 'logging'),
-};
-
-/** The name of a contender for this kind of request. */
-export function nameFor(kind: Kind, { name, names }: Contender): string {
-  return names?.[kind.name] ?? name;
-}
-
 /** The name of the scenario that sends this kind of request to a contender. */
-export function scenarioName(kind: Kind, contender: Contender): string {
-  return `${kind.name}: ${nameFor(kind, contender)}`;
+export function scenarioName(kind: Kind, { name }: Contender): string {
+  return `${kind.name}: ${name}`;
 }
 
-function both(grpc: TargetName, http: TargetName): Record<Kind['name'], TargetName> {
-  return { 'gRPC get': grpc, 'gRPC create': grpc, 'REST get': http, 'REST create': http };
+function gets(grpc: TargetName, http: TargetName): Contender['targets'] {
+  return { 'gRPC get': grpc, 'REST get': http };
+}
+
+function creates(grpc: TargetName, http: TargetName): Contender['targets'] {
+  return { 'gRPC create': grpc, 'REST create': http };
 }

@@ -1,18 +1,17 @@
-import { median } from './load/percentile.js';
+import { median, percentile } from './load/percentile.js';
 
 /** The figures of a scenario, and their columns in the tables. */
 export const FIGURES = {
-  rate: { column: 'requests/s', decimals: 0 },
-  /** CPU time per request: of the server, of the database, of both, and of the load generator. */
-  serverCpuMs: { column: 'server CPU ms', decimals: 3 },
-  databaseCpuMs: { column: 'database CPU ms', decimals: 3 },
-  cpuMs: { column: 'both CPU ms', decimals: 3 },
-  loadCpuMs: { column: 'load CPU ms', decimals: 3 },
+  rate: 'requests/s',
+  /** CPU time per request: of the server, of the database, and of the load generator. */
+  serverCpuMs: 'server CPU ms',
+  databaseCpuMs: 'database CPU ms',
+  loadCpuMs: 'load CPU ms',
   /** Latency percentiles; in an open loop, latency counts from the time when a request is due. */
-  p50Ms: { column: 'p50 ms', decimals: 2 },
-  p99Ms: { column: 'p99 ms', decimals: 2 },
+  p50Ms: 'p50 ms',
+  p99Ms: 'p99 ms',
   /** Resident memory of the server's processes at the end of the round. */
-  rssMib: { column: 'RSS MiB', decimals: 0 },
+  rssMib: 'RSS MiB',
 } as const;
 
 export type Figure = keyof typeof FIGURES;
@@ -26,16 +25,64 @@ export interface Measured {
   readonly samples: readonly Sample[];
 }
 
-/** The median over the rounds that have the figure; undefined when none has. */
-export function middle({ samples }: Measured, figure: Figure): number | undefined {
-  const values = samples.flatMap((sample) => sample[figure] ?? []);
-  return values.length === 0 ? undefined : median(values);
+/** The most significant digits of a published figure. */
+const DIGITS = 3;
+
+/** A figure's values, one for each round that has it. */
+export function valuesOf(measured: Measured | undefined, figure: Figure): number[] {
+  return measured?.samples.flatMap((sample) => sample[figure] ?? []) ?? [];
 }
 
-/** Half the range over the rounds, as a fraction of the median; undefined when no round has the figure. */
-export function spread(measured: Measured, figure: Figure): number | undefined {
-  const centre = middle(measured, figure);
-  if (centre === undefined) return undefined;
-  const values = measured.samples.map((sample) => sample[figure] ?? centre);
-  return (Math.max(...values) - Math.min(...values)) / 2 / centre;
+/**
+ * The ratios of a figure between two scenarios, one for each round that has both, so that a machine whose speed varies
+ * between rounds does not distort them.
+ */
+export function ratiosOf(figure: Figure, { samples }: Measured, other: Measured): number[] {
+  return samples.flatMap((sample, round) => {
+    const value = sample[figure];
+    const base = other.samples[round]?.[figure];
+    return value === undefined || base === undefined ? [] : [value / base];
+  });
+}
+
+/**
+ * Formats the values of all rounds as their median and, behind "±", the distance to the farther quartile (of three rounds,
+ * to the farther round), with one digit. The median ends with the same place, but has at least one digit and at most three.
+ *
+ * @returns an empty string when there are no values
+ */
+export function shown(values: readonly number[]): string {
+  if (values.length === 0) return '';
+  const middle = median(values);
+  const [low, high] = quartiles(values);
+  const spread = Math.max(high - middle, middle - low);
+  const finest = place(middle) - DIGITS + 1;
+  const last = spread === 0 ? finest : Math.max(place(spread), finest);
+  // A spread is shown as no less than the last digit.
+  const least = spread === 0 ? 0 : Math.max(spread, 10 ** last);
+  return `${rounded(middle, Math.min(last, place(middle)))} ± ${rounded(least, last)}`;
+}
+
+/** Rounds a number to a power of ten. */
+function rounded(value: number, last: number): string {
+  const decimals = Math.max(0, -last);
+  return (Math.round(value / 10 ** last) * 10 ** last).toLocaleString('en', {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals,
+  });
+}
+
+/** Whether values exceed others by more than the spread: their lower quartile is above the others' upper one. */
+export function exceeds(values: readonly number[], others: readonly number[]): boolean {
+  return quartiles(values)[0] > quartiles(others)[1];
+}
+
+function quartiles(values: readonly number[]): [low: number, high: number] {
+  const sorted = Float64Array.from(values).sort();
+  return [percentile(sorted, 25), percentile(sorted, 75)];
+}
+
+/** The power of ten of a number's first digit, once it is rounded to that digit: 3 for 4,999, and 4 for 9,999. */
+function place(value: number): number {
+  return Number(value.toExponential(0).split('e')[1]);
 }

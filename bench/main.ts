@@ -4,19 +4,17 @@ import { runBenchmark } from './benchmark.js';
 import { openDatabaseServer } from './database.js';
 import { Instances } from './instances.js';
 import { requirePlatform } from './platform.js';
-import { rawTables } from './report/data.js';
-import { writeDocuments } from './report/documents.js';
-import { pairTable, tooDear } from './report/pairs.js';
+import { allFigures, writeDocuments } from './report.js';
 import { FULL, GUARD, QUICK } from './scale.js';
 import { Servers } from './servers.js';
-import { type Side, sideBySide } from './side-by-side.js';
+import { pairTable, type Side, sideBySide, tooDear } from './side-by-side.js';
 
 const DOCS = resolve('docs');
 
 /**
- * `npm run bench`: measures the built service next to its peers and the limits of its stack, and prints the tables.
+ * `npm run bench`: measures the built service next to its peers and bare servers, and prints all figures.
  * `--go PATH` names the binary of the Go peer. `--quick` takes about three minutes. `--write` also updates
- * `docs/performance.md`, its chart and its data, and needs the Node of the image.
+ * `docs/performance.md`, its chart and data, and `docs/scaling.md`, and needs the Node of the image.
  *
  * Two options print a comparison instead. `--compare FOLDER` measures the service next to the one built in another
  * checkout, and fails when a request costs more. `--instances` measures two instances behind HAProxy next to a single
@@ -59,7 +57,7 @@ async function main(): Promise<void> {
       print(pairTable(pairs, ['one', 'two']));
     } else {
       const run = await runBenchmark(quick ? QUICK : FULL, database, servers, values.go, progress);
-      print(rawTables(run));
+      print(allFigures(run));
       if (values.write === true) await writeDocuments(DOCS, run);
     }
   } finally {

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { tokenFor } from '../test/support/service.js';
 import { Child } from './child.js';
 import type { Measured, Sample } from './figures.js';
-import { runH2load } from './load/h2load.js';
 import type { Load, LoadResult } from './load/load.js';
+import type { Machine } from './machine.js';
 import type { Scale } from './scale.js';
 import type { Scenario } from './scenarios.js';
 import type { Target, TargetName } from './testbed.js';
@@ -37,12 +37,19 @@ export class Rounds {
    * Runs all rounds of a group, then those of the next, so that compared scenarios run within seconds of each other and no
    * server is idle for long. Each round runs every scenario once. Every other round runs in reverse order, so that the
    * work that a scenario leaves behind, such as dirty pages, affects both its neighbours.
+   *
+   * @param machine is sampled before each round
    */
-  async run(groups: readonly (readonly Scenario[])[], progress: (line: string) => void): Promise<Measured[]> {
+  async run(
+    groups: readonly (readonly Scenario[])[],
+    progress: (line: string) => void,
+    machine?: Machine,
+  ): Promise<Measured[]> {
     const { rounds } = this.#scale;
     const samples = new Map<Scenario, Sample[]>(groups.flat().map((scenario) => [scenario, []]));
     for (const group of groups) {
       for (let round = 1; round <= rounds; round++) {
+        machine?.sample();
         for (const scenario of round % 2 === 1 ? group : group.toReversed()) {
           progress(`${scenario.name}: round ${round} of ${rounds}`);
           samples.get(scenario)?.push(await this.#sample(scenario));
@@ -67,7 +74,6 @@ export class Rounds {
   }
 
   async #sample(scenario: Scenario): Promise<Sample> {
-    if (scenario.tool === 'h2load') return { rate: await runH2load(this.#load(scenario)) };
     return (await this.measure(scenario)).sample;
   }
 

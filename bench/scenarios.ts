@@ -1,5 +1,4 @@
-import { CONTENDERS, KINDS, LOGGING, scenarioName } from './contenders.js';
-import { type Measured, middle } from './figures.js';
+import { CONTENDERS, KINDS, scenarioName } from './contenders.js';
 import type { Operation, Pick, Wire } from './load/load.js';
 import type { Scale } from './scale.js';
 import type { TargetName } from './testbed.js';
@@ -13,18 +12,20 @@ export interface Scenario {
   readonly pick: Pick;
   /** Requests per second of an open loop; default: a closed loop. */
   readonly rate?: number;
-  /** Default: the benchmark's own load generator. h2load requests only one route. */
-  readonly tool?: 'h2load';
 }
-
-/** Creates with request ids, which must cost the others little. */
-export const KEYED = ['create with key', 'create, 1 % repeats'] as const satisfies readonly Operation[];
 
 /** Both protocols, each with the prefix of its scenarios' names. */
 const PROTOCOLS = [
   ['gRPC', 'grpc'],
   ['REST', 'http'],
 ] as const satisfies readonly [string, Wire][];
+
+/** The last row of the cost table, whose gets request no route twice. */
+export const NOT_CACHED = {
+  title: 'Routes that are not cached',
+  name: 'not cached',
+  target: 'cold',
+} as const;
 
 /** The rows of the cost table: a choice of the operator, and the target that has it. All but the last request one route. */
 export const COSTS = [
@@ -40,7 +41,7 @@ export const COSTS = [
     name: 'with traces',
     target: 'traced',
   },
-  { title: 'Routes that are not cached', name: 'not cached', target: 'cold' },
+  NOT_CACHED,
 ] as const satisfies readonly { title: string; name: string; target: TargetName }[];
 
 /** The name of the scenario for one of the `COSTS`, over gRPC or REST. */
@@ -48,33 +49,34 @@ export function costName(protocol: 'gRPC' | 'REST', { name }: Readonly<Record<'n
   return `${protocol} get, ${name}`;
 }
 
-/** The low rate at which latency is measured, in requests per second; the other one is half of a server's highest rate. */
-export const OPEN_RATE = 500;
+/** The rate at which latency is measured, in requests per second. */
+export const OPEN_RATE = 1_000;
 
-/** The name of the scenario that measures a scenario's latency at a rate. */
-export function atRate(name: string, rate: 'slow' | 'half'): string {
-  return rate === 'slow' ? `${name}, ${OPEN_RATE}/s` : `${name}, half load`;
+/** The name of the scenario that measures a scenario's latency at that rate. */
+export function atRate(name: string): string {
+  return `${name}, ${OPEN_RATE}/s`;
 }
 
 /** The scenarios whose latency is measured: gets from the service and from the bare servers. */
 export const TIMED = KINDS.filter(({ operation }) => operation === 'get').flatMap((kind) =>
-  CONTENDERS.filter(({ targets }) => ['service', 'echo', 'app'].includes(targets[kind.name] ?? '')).map(
+  CONTENDERS.filter(({ targets }) => ['service', 'echo', 'node:http'].includes(targets[kind.name] ?? '')).map(
     (contender) => scenarioName(kind, contender),
   ),
 );
 
 /**
- * The scenarios that depend on no earlier measurement, in groups that are compared with each other.
+ * The scenarios, in groups that are compared with each other.
  *
  * @param targets the running targets; scenarios of other targets are left out
  */
 export function scenarios({ growth }: Scale, targets: ReadonlySet<TargetName>): Scenario[][] {
   const sideBySide = KINDS.map((kind) =>
-    [...CONTENDERS, LOGGING].flatMap((contender) => {
+    CONTENDERS.flatMap((contender) => {
       const target = contender.targets[kind.name];
       if (target === undefined) return [];
       const { wire } = kind;
-      const operation = target === 'echo' ? 'echo' : kind.operation;
+      const plain = target === 'echo' ? 'echo' : kind.operation;
+      const operation = kind.operation === 'create' ? (contender.creates ?? plain) : plain;
       return [{ name: scenarioName(kind, contender), target, wire, operation, pick: 'uniform' } as const];
     }),
   );
@@ -97,15 +99,7 @@ export function scenarios({ growth }: Scale, targets: ReadonlySet<TargetName>): 
         pick: 'thousand' as const,
       })),
     ),
-    KEYED.map((operation) => ({
-      name: `gRPC ${operation}`,
-      target: 'service' as const,
-      wire: 'grpc' as const,
-      operation,
-      pick: 'uniform' as const,
-    })),
-    timed.map((scenario) => ({ ...scenario, name: atRate(scenario.name, 'slow'), rate: OPEN_RATE })),
-    timed.map((scenario) => ({ ...scenario, name: `${scenario.name}, h2load`, pick: 'hot', tool: 'h2load' })),
+    timed.map((scenario) => ({ ...scenario, name: atRate(scenario.name), rate: OPEN_RATE })),
   ];
   return groups.map((group) => group.filter(({ target }) => targets.has(target)));
 }
@@ -113,15 +107,4 @@ export function scenarios({ growth }: Scale, targets: ReadonlySet<TargetName>): 
 /** The name of the scenario that gets or creates routes among this many stored ones, without the cache. */
 export function growthName(operation: 'get' | 'create', stored: number): string {
   return `gRPC ${operation} among ${stored.toLocaleString('en')}`;
-}
-
-/** A group of open loops at half of the rate that each scenario reached in its closed loop, for the tail latency. */
-export function atHalfLoad(planned: readonly Scenario[], measured: readonly Measured[]): Scenario[] {
-  return TIMED.flatMap((name) => {
-    const scenario = planned.find((each) => each.name === name);
-    const reached = measured.find((each) => each.name === name);
-    if (scenario === undefined || reached === undefined) return [];
-    const half = (middle(reached, 'rate') ?? 0) / 2;
-    return [{ ...scenario, name: atRate(name, 'half'), rate: half }];
-  });
 }

@@ -30,22 +30,18 @@ export class Servers {
     this.#service = startCommand(checkout);
   }
 
-  /** Starts one of the bare programs in `limits/`. @param behind servers that it calls, whose usage counts as its own */
-  async limit(name: string, args: readonly string[] = [], behind: readonly Server[] = []): Promise<Server> {
-    return this.#start(new Child([resolve(import.meta.dirname, `limits/${name}.js`), ...args]), behind);
+  /** Starts one of the programs in `bare/`. @param behind servers that it calls, whose usage counts as its own */
+  async bare(name: string, args: readonly string[] = [], behind: readonly Server[] = []): Promise<Server> {
+    return this.#start(new Child([resolve(import.meta.dirname, `bare/${name}.js`), ...args]), behind);
   }
 
   /**
    * Starts the service as `npm start` does, with metrics and a log line for each request, which the benchmark reads, but on
    * free ports.
    */
-  async service(
-    settings: Readonly<Record<string, string>>,
-    behind: readonly Server[] = [],
-    nodeOptions: readonly string[] = [],
-  ): Promise<Server> {
-    const command = [...nodeOptions, ...this.#service];
-    return this.#start(new Child(command, { ...SERVICE_SETTINGS, ...settings }, this.#checkout), behind);
+  async service(settings: Readonly<Record<string, string>>, behind: readonly Server[] = []): Promise<Server> {
+    const child = new Child(this.#service, { ...SERVICE_SETTINGS, ...settings }, this.#checkout);
+    return this.#start(child, behind);
   }
 
   /** Starts the service's gRPC server and its gateway in separate processes. */

@@ -1,13 +1,17 @@
 import type { DatabaseServer } from './database.js';
-import type { Measured } from './figures.js';
+import { type Figure, type Measured, ratiosOf, shown, valuesOf } from './figures.js';
+import { median } from './load/percentile.js';
 import { Rounds } from './rounds.js';
 import type { Scale } from './scale.js';
-import { KEYED, type Scenario } from './scenarios.js';
+import type { Scenario } from './scenarios.js';
 import type { Server } from './servers.js';
+import { table } from './table.js';
 import type { Compared, Target, TargetName } from './testbed.js';
 
 /** The number of uncached routes as a multiple of the cached ones: enough that no round requests one twice. */
 const COLD = 10;
+/** The most CPU time that a request may cost, as a multiple of its cost in the previous version. */
+const MOST = 1.05;
 
 /** Every call that is measured on both sides. */
 const CALLS = [
@@ -19,7 +23,7 @@ const CALLS = [
   { name: 'REST get, separate gateway', target: 'gateway', wire: 'http', operation: 'get', pick: 'uniform' },
   { name: 'gRPC create', target: 'service', wire: 'grpc', operation: 'create', pick: 'hot' },
   { name: 'REST create', target: 'service', wire: 'http', operation: 'create', pick: 'hot' },
-  ...KEYED.map((operation) => ({
+  ...(['create with key', 'create, 1 % repeats'] as const).map((operation) => ({
     name: `gRPC ${operation}`,
     target: 'service' as const,
     wire: 'grpc' as const,
@@ -92,5 +96,31 @@ export async function sideBySide(
   return pairs.flatMap(([{ name }], i): Pair[] => {
     const [one, two] = measured.slice(2 * i);
     return one === undefined || two === undefined ? [] : [{ name, base: one, other: two }];
+  });
+}
+
+/** A table of each call's rate and CPU time on both sides, with the ratios within the rounds. */
+export function pairTable(pairs: readonly Pair[], [base, other]: readonly [string, string]): string {
+  const cells = ({ base: one, other: two }: Pair, figure: Figure): string[] => [
+    shown(valuesOf(one, figure)),
+    shown(valuesOf(two, figure)),
+    shown(ratiosOf(figure, two, one)),
+  ];
+  return table(
+    ['call', `requests/s, ${base}`, other, '×', `CPU ms, ${base}`, other, '×'],
+    pairs.map((pair) => [pair.name, ...cells(pair, 'rate'), ...cells(pair, 'serverCpuMs')]),
+  );
+}
+
+/** An error message for each call whose median cost on the other side is more than `MOST` allows. */
+export function tooDear(pairs: readonly Pair[]): string[] {
+  return pairs.flatMap(({ name, base, other }) => {
+    const ratios = ratiosOf('serverCpuMs', other, base);
+    const ratio = median(ratios);
+    return ratio > MOST
+      ? [
+          `${name} costs ${ratio.toFixed(2)} times the CPU time of the version before (${shown(ratios)}); at most ${MOST} is allowed.`,
+        ]
+      : [];
   });
 }

@@ -4,28 +4,26 @@ import type { Server, Servers } from './servers.js';
 
 /**
  * The targets of the scenarios:
- * - `service`: gateway and gRPC server in one process, without a log line for each request, since the peers write none
- * - `logging`: the same, as `npm start` starts it, with those lines
- * - `gateway`: a separate gateway and its gRPC server, connected by TCP, without those lines
+ * - `service`: gateway and gRPC server in one process, as `npm start` starts it
+ * - `gateway`: a separate gateway and its gRPC server, connected by TCP
  * - `go`, `go with a cache`, `fastify`, `tutorial`, `tutorial gateway`: the peers
- * - `echo`, `app`, `hop`: the bare limits
- * - `alone`: the service as `npm start` starts it, with only the requests that the next three get, so that V8 optimizes all
- *   four alike
- * - `unmetered`, `unlogged`: the same without metrics, and without log lines
+ * - `echo`, `node:http`, `express`, `hop`: the bare servers
+ * - `alone`: the service with only the requests that the next three get, so that V8 optimizes all four alike
+ * - `unmetered`, `unlogged`: the same without metrics, and without a log line for each request
  * - `traced`: the same, but sends a span for every call to a collector that discards it
  * - `cold`: the service on the largest database, with nothing cached
  * - `stored…`: the gRPC server without its cache, on a database with this many routes
  * - `other …`: the same targets on the other side of a comparison
  */
 export type TargetName =
-  | 'logging'
   | 'go'
   | 'go with a cache'
   | 'fastify'
   | 'tutorial'
   | 'tutorial gateway'
   | 'echo'
-  | 'app'
+  | 'node:http'
+  | 'express'
   | 'hop'
   | 'alone'
   | 'unmetered'
@@ -63,10 +61,8 @@ export async function openTestbed(
     testbed.set(name, { ...server, databaseUrl: main, routes });
   };
   const service = (settings = {}): Promise<Server> => servers.service({ DATABASE_URL: main, ...settings });
-  const quiet = { ACCESS_LOG: 'failures' };
-  add('service', await service(quiet));
-  add('logging', await service());
-  add('gateway', await servers.apart({ DATABASE_URL: main, ...quiet }));
+  add('service', await service());
+  add('gateway', await servers.apart({ DATABASE_URL: main }));
 
   add('fastify', await servers.peer('fastify', main));
   const tutorial = await servers.peer('tutorial-server', main);
@@ -76,15 +72,16 @@ export async function openTestbed(
     add('go', await servers.goPeer(goBinary, main));
     add('go with a cache', await servers.goPeer(goBinary, main, ['-cache']));
   }
-  const echo = await servers.limit('grpc-echo');
+  const echo = await servers.bare('grpc-echo');
   add('echo', echo);
-  add('app', await servers.limit('express-app'));
-  add('hop', await servers.limit('grpc-hop', [echo.grpc ?? ''], [echo]));
+  add('node:http', await servers.bare('node-http'));
+  add('express', await servers.bare('express-app'));
+  add('hop', await servers.bare('grpc-hop', [echo.grpc ?? ''], [echo]));
 
-  const sink = await servers.limit('otlp-sink');
+  const sink = await servers.bare('otlp-sink');
   add('alone', await service());
   add('unmetered', await service({ OPS_ADDRESS: 'off' }));
-  add('unlogged', await service(quiet));
+  add('unlogged', await service({ ACCESS_LOG: 'failures' }));
   add('traced', await service({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://${sink.http ?? ''}` }));
 
   for (const stored of growth) {

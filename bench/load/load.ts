@@ -51,8 +51,6 @@ export interface LoadResult {
   readonly sample: Sample;
   /** The first route that the next run with the pick `once` may request. */
   readonly next: number;
-  /** Start and end of the measurement on the monotonic clock, in microseconds. */
-  readonly windowUs: readonly [number, number];
 }
 
 /** Sends the request for the n-th route and resolves on a successful response. @throws Error on any other */

@@ -16,21 +16,19 @@ async function main(): Promise<void> {
   const after = usage(load);
   const requests = latencies.length;
   if (requests === 0) throw new Error('No request was answered.');
-  const each = (what: Exclude<keyof Usage, 'atUs'>): number => (after[what] - before[what]) / requests;
+  const each = (what: Exclude<keyof Usage, 'atMs'>): number => (after[what] - before[what]) / requests;
   const sorted = Float64Array.from(latencies).sort();
   const result: LoadResult = {
     sample: {
-      rate: requests / ((after.atUs - before.atUs) / 1e6),
+      rate: requests / ((after.atMs - before.atMs) / 1_000),
       serverCpuMs: each('serverMs'),
       ...(load.databasePid === undefined ? {} : { databaseCpuMs: each('databaseMs') }),
-      cpuMs: each('serverMs') + each('databaseMs'),
       loadCpuMs: each('loadMs'),
       p50Ms: percentile(sorted, 50),
       p99Ms: percentile(sorted, 99),
       rssMib: sum(load.serverPids.map(rssMib)),
     },
     next: next() ?? load.stored,
-    windowUs: [before.atUs, after.atUs],
   };
   process.stdout.write(`${JSON.stringify({ msg: 'measured', ...result })}\n`, () => process.exit(0));
 }
@@ -83,7 +81,7 @@ async function send(
 }
 
 interface Usage {
-  readonly atUs: number;
+  readonly atMs: number;
   readonly serverMs: number;
   readonly databaseMs: number;
   readonly loadMs: number;
@@ -91,7 +89,7 @@ interface Usage {
 
 function usage(load: Load): Usage {
   return {
-    atUs: Number(process.hrtime.bigint() / 1_000n),
+    atMs: performance.now(),
     serverMs: sum(load.serverPids.map(cpuMs)),
     databaseMs: load.databasePid === undefined ? 0 : cpuMs(load.databasePid),
     loadMs: cpuMs(process.pid),

@@ -4,7 +4,7 @@ const WORKING_SET = 1_000;
 
 /** Returns a function that yields the number of the next route to get or create; `undefined` when none is left. */
 export function routeNumbers({ operation, pick, stored, from }: Load): () => number | undefined {
-  if (operation === 'create') return newNumbers();
+  if (operation !== 'get' && operation !== 'echo') return newNumbers();
   switch (pick) {
     case 'hot':
       return () => 0;

@@ -1,7 +1,7 @@
 import fastify, { type onRequestHookHandler } from 'fastify';
 import { createPool, type RowDataPacket } from 'mysql2/promise';
 import { parse, v7, validate } from 'uuid';
-import { announce } from '../limits/announce.js';
+import { announce } from '../bare/announce.js';
 import { callerOf, may } from './caller.js';
 
 /** The REST API as you might write it with Fastify, jsonwebtoken and mysql2: one prepared statement per call. */

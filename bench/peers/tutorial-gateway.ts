@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { credentials, Metadata, type requestCallback, status } from '@grpc/grpc-js';
 import express, { type Request, type Response } from 'express';
 import { type Route, RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
-import { announce } from '../limits/announce.js';
+import { announce } from '../bare/announce.js';
 
 /** The REST gateway as in a tutorial: an Express app that calls the gRPC server at the address in its argument. */
 const client = new RouteServiceClient(process.argv[2] ?? '', credentials.createInsecure());

@@ -7,7 +7,7 @@ import {
   RouteServiceService,
 } from '../../src/gen/routing/v1/route_service.js';
 import type { RouteRow } from '../../src/store/route-row.js';
-import { announceGrpc } from '../limits/announce.js';
+import { announceGrpc } from '../bare/announce.js';
 import { type Caller, callerOf, may } from './caller.js';
 
 /** The gRPC server as in a tutorial: a grpc-js handler for each method, and Knex with one query per call. */

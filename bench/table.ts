@@ -11,15 +11,3 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   );
   return [head, rule, ...rows].map(line).join('\n');
 }
-
-/** Formats a number with this many decimals; an empty string for undefined. */
-export function number(value: number | undefined, decimals: number): string {
-  return (
-    value?.toLocaleString('en', { minimumFractionDigits: decimals, maximumFractionDigits: decimals }) ?? ''
-  );
-}
-
-/** Formats a number to three significant digits. */
-export function rounded(value: number): string {
-  return value.toLocaleString('en', { maximumSignificantDigits: 3 });
-}

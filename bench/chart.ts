@@ -1,30 +1,32 @@
-import { CONTENDERS, type Kind, KINDS, nameFor, scenarioName } from '../contenders.js';
-import { figureOf, type Run } from './run.js';
-import { rounded } from './table.js';
+import { CONTENDERS, type Kind, KINDS, scenarioName } from './contenders.js';
+import { shown, valuesOf } from './figures.js';
+import { median } from './load/percentile.js';
+import type { Run } from './report.js';
 
 const WIDTH = 880;
 const PANEL = { top: 58, width: 424, head: 24, foot: 26 };
-const BAR = { left: 232, most: 134, height: 15, step: 23 };
+const BAR = { left: 232, most: 92, height: 15, step: 23 };
 const COLUMNS = 2;
 
 /** Light and dark colours, with a background, since the page around the chart may ignore the reader's colour scheme. */
 const STYLE = `
     text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f2328 }
     .title { font-size: 15px; font-weight: 600 } .soft { fill: #59636e } .ground { fill: #ffffff }
-    .own { fill: #0b7285 } .peer { fill: #afb8c1 } .limit { fill: none; stroke: #8c959f; stroke-dasharray: 3 2 }
-    .bold { font-weight: 600 }
+    .own { fill: #0b7285 } .peer { fill: #afb8c1 } .bare { fill: none; stroke: #8c959f; stroke-dasharray: 3 2 }
+    .bold { font-weight: 600 } .range { stroke: #1f2328 }
     @media (prefers-color-scheme: dark) {
       text { fill: #f0f6fc } .soft { fill: #9198a1 } .ground { fill: #0d1117 }
-      .own { fill: #3bc9db } .peer { fill: #57606a } .limit { stroke: #768390 }
+      .own { fill: #3bc9db } .peer { fill: #57606a } .range { stroke: #f0f6fc } .bare { stroke: #768390 }
     }`;
 
 interface Bar {
   readonly name: string;
   readonly role: (typeof CONTENDERS)[number]['role'];
-  readonly rate: number;
+  /** Requests per second, one for each round. */
+  readonly rates: readonly number[];
 }
 
-/** Draws the requests per second of every contender as an SVG document, with a panel for each kind of request. */
+/** Draws the requests per second of every contender as an SVG document, with a panel for each kind of request. A line marks the range of the rounds. */
 export function peerChart(run: Run): string {
   const panels = KINDS.map((kind) => ({ kind, bars: barsOf(run, kind) }));
   // A row of panels is as high as its tallest panel.
@@ -40,12 +42,12 @@ export function peerChart(run: Run): string {
     `<style>${STYLE}\n</style>`,
     `<rect class="ground" width="${WIDTH}" height="${height}" rx="6"/>`,
     text(16, 28, 'Requests per second: more is better', 'title'),
-    text(WIDTH - 16, 28, 'dashed: baselines, which store nothing', 'soft', 'end'),
+    text(WIDTH - 16, 28, 'line: all rounds; dashed: bare servers, which do nothing else', 'soft', 'end'),
     ...panels.flatMap(({ kind, bars }, i) => {
       const left = 16 + (i % COLUMNS) * PANEL.width;
       // Both protocols of an operation use the same scale.
       const beside = panels.filter((other) => other.kind.operation === kind.operation);
-      const most = Math.max(...beside.flatMap((panel) => panel.bars).map(({ rate }) => rate));
+      const most = Math.max(...beside.flatMap((panel) => panel.bars).flatMap(({ rates }) => rates));
       return panel(kind.name, bars, most, left, topOf(Math.floor(i / COLUMNS)));
     }),
     '</svg>',
@@ -56,23 +58,27 @@ export function peerChart(run: Run): string {
 /** The bars of a panel, fastest first. */
 function barsOf(run: Run, kind: Kind): Bar[] {
   return CONTENDERS.flatMap((contender): Bar[] => {
-    const rate = figureOf(run, scenarioName(kind, contender), 'rate');
-    return rate === undefined ? [] : [{ name: nameFor(kind, contender), role: contender.role, rate }];
-  }).sort((a, b) => b.rate - a.rate);
+    const row = run.rows.find(({ name }) => name === scenarioName(kind, contender));
+    const { name, role, creates } = contender;
+    return row === undefined || creates !== undefined ? [] : [{ name, role, rates: valuesOf(row, 'rate') }];
+  }).sort((a, b) => median(b.rates) - median(a.rates));
 }
 
 function panel(title: string, bars: readonly Bar[], most: number, left: number, top: number): string[] {
   return [
     text(left, top + 12, title, 'title'),
-    ...bars.flatMap(({ name, role, rate }, i) => {
+    ...bars.flatMap(({ name, role, rates }, i) => {
       const y = top + PANEL.head + i * BAR.step;
       const x = left + BAR.left;
-      const width = Math.max(1, Math.round((rate / most) * BAR.most));
+      const long = (rate: number): number => Math.max(1, Math.round((rate / most) * BAR.most));
+      const [low, high] = [x + long(Math.min(...rates)), x + long(Math.max(...rates))];
+      const middle = y + BAR.height / 2;
       const own = role === 'own' ? 'bold' : 'soft';
       return [
         text(x - 8, y + 12, name, own, 'end'),
-        `<rect class="${role}" x="${x}" y="${y}" width="${width}" height="${BAR.height}" rx="2"/>`,
-        text(x + width + 6, y + 12, rounded(rate), own),
+        `<rect class="${role}" x="${x}" y="${y}" width="${long(median(rates))}" height="${BAR.height}" rx="2"/>`,
+        `<path class="range" d="M${low} ${middle}H${high}M${low} ${middle - 3}v6M${high} ${middle - 3}v6"/>`,
+        text(high + 6, y + 12, shown(rates), own),
       ];
     }),
   ];

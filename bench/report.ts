@@ -1,0 +1,192 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { peerChart } from './chart.js';
+import { CONTENDERS, KINDS, OWN, scenarioName } from './contenders.js';
+import { exceeds, type Figure, FIGURES, type Measured, ratiosOf, shown, valuesOf } from './figures.js';
+import { describeSteadiness, type Steadiness } from './machine.js';
+import { CALLERS } from './rounds.js';
+import type { Scale } from './scale.js';
+import { atRate, costName, COSTS, growthName, NOT_CACHED, OPEN_RATE, TIMED } from './scenarios.js';
+import { START_UP } from './start-up.js';
+import { table } from './table.js';
+
+const NOT_MEASURED = '–';
+/** The share of a core that a plan may use, so that tail latency stays low. */
+const PLANNED_SHARE = 0.6;
+
+/** The results of one run of the benchmark. */
+export interface Run {
+  /** Start time, RFC 3339. */
+  readonly at: string;
+  /** The machine and its software. */
+  readonly machine: string;
+  readonly steadiness: Steadiness;
+  readonly database: string;
+  readonly scale: Scale;
+  readonly rows: readonly Measured[];
+}
+
+/**
+ * Writes the results of a run into the folder of documents: the generated parts of `performance.md` and `scaling.md` between
+ * their markers, the chart `performance.svg`, and all figures as `performance-data.md`.
+ *
+ * @throws Error when a page lacks the markers of a part
+ */
+export async function writeDocuments(folder: string, run: Run): Promise<void> {
+  const pages = {
+    'performance.md': { peers: peers(run), costs: costs(run), growth: growth(run) },
+    'scaling.md': { cores: cores(run) },
+  };
+  for (const [name, parts] of Object.entries(pages)) {
+    const page = join(folder, name);
+    const text = await readFile(page, 'utf8');
+    await writeFile(page, Object.entries(parts).reduce(replacePart, text));
+  }
+  await writeFile(join(folder, 'performance.svg'), peerChart(run));
+  const head = [
+    '# Performance: all figures',
+    'Written by `npm run bench -- --write`, not by hand. [`performance.md`](performance.md) shows what matters.',
+  ];
+  await writeFile(join(folder, 'performance-data.md'), `${[...head, allFigures(run)].join('\n\n')}\n`);
+}
+
+/** Every figure of the run, as Markdown. */
+export function allFigures(run: Run): string {
+  const figures = Object.keys(FIGURES) as Figure[];
+  return [
+    conditions(run),
+    'CPU is user and system time per request: of all processes of the server, of the database, and of the load generator.',
+    table(
+      ['scenario', ...figures.map((figure) => FIGURES[figure])],
+      run.rows.map((row) => [row.name, ...figures.map((figure) => shown(valuesOf(row, figure)))]),
+    ),
+  ].join('\n\n');
+}
+
+/** Replaces the content between the two markers of a part. */
+function replacePart(text: string, [name, part]: [string, string]): string {
+  const [begin, end] = [`<!-- npm run bench -- --write: ${name} -->`, `<!-- end: ${name} -->`];
+  const [before, ...rest] = text.split(begin);
+  const [, after] = rest.join(begin).split(end);
+  if (before === undefined || after === undefined) throw new Error(`The page has no part "${name}".`);
+  return `${before}${begin}\n\n${part}\n\n${end}${after}`;
+}
+
+/** Describes where and how the figures were measured. */
+function conditions({ at, machine, steadiness, database, scale }: Run): string {
+  const { rounds, durationMs, routes } = scale;
+  const quick = scale.name === 'quick' ? ' A quick run: its figures are rough.' : '';
+  return [
+    `Measured at ${at} on ${machine}; ${database}. Medians of ${rounds} rounds of ${durationMs / 1_000} s with ${CALLERS} concurrent callers of ${routes.toLocaleString('en')} routes, on the same cores; "±" is the distance to the ${rounds > 3 ? 'farther quartile' : 'farthest round'}.${quick}`,
+    describeSteadiness(steadiness),
+  ].join('\n\n');
+}
+
+/** The part that compares the service with its peers. */
+function peers(run: Run): string {
+  const rows = (figure: Figure): string[][] =>
+    CONTENDERS.map((contender) => [
+      contender.title,
+      ...KINDS.map((kind) => cell(run, scenarioName(kind, contender), figure)),
+    ]).filter(([, ...cells]) => cells.some((each) => each !== NOT_MEASURED));
+  const names = KINDS.map(({ name }) => name);
+  return [
+    '![Requests per second of each](performance.svg)',
+    table(['requests per second', ...names], rows('rate')),
+    table(['CPU ms of the server for each', ...names], rows('serverCpuMs')),
+    verdicts(run),
+    conditions(run),
+  ].join('\n\n');
+}
+
+/** Names the peers that the service does not outrun by more than the spread. */
+function verdicts(run: Run): string {
+  const compared = KINDS.flatMap((kind) =>
+    CONTENDERS.filter(({ role }) => role === 'peer').flatMap((contender) => {
+      const values = valuesOf(rowOf(run, scenarioName(kind, contender)), 'rate');
+      const owns = valuesOf(rowOf(run, scenarioName(kind, OWN)), 'rate');
+      const name = `${kind.name}: ${contender.name}`;
+      return values.length === 0
+        ? []
+        : [{ name, ahead: exceeds(values, owns), behind: exceeds(owns, values) }];
+    }),
+  );
+  const list = (those: typeof compared): string => those.map(({ name }) => name).join('; ') || 'none';
+  const ahead = compared.filter((each) => each.ahead);
+  const level = compared.filter((each) => !each.ahead && !each.behind);
+  return `Peers with more requests per second than Route Registry in one process: ${list(ahead)}. Peers that differ from it by no more than the spread: ${list(level)}. All others have fewer.`;
+}
+
+/** The part that shows what each choice of an operator costs. */
+function costs(run: Run): string {
+  const [usual, ...changes] = COSTS;
+  const cells = (protocol: 'gRPC' | 'REST', cost: (typeof COSTS)[number]): string[] => {
+    const one = rowOf(run, costName(protocol, cost));
+    const base = rowOf(run, costName(protocol, usual));
+    const ratios = one && base && cost !== usual ? ratiosOf('serverCpuMs', one, base) : [];
+    return [shown(valuesOf(one, 'serverCpuMs')), shown(ratios)];
+  };
+  return table(
+    ['', 'gRPC get, CPU ms', '×', 'REST get, CPU ms', '×'],
+    [usual, ...changes].map((cost) => [cost.title, ...cells('gRPC', cost), ...cells('REST', cost)]),
+  );
+}
+
+/** The part that shows how the figures change with stored routes and load, and the time of a start. */
+function growth(run: Run): string {
+  const figures = ['rate', 'serverCpuMs', 'databaseCpuMs'] as const;
+  const operations = ['get', 'create'] as const;
+  return [
+    table(
+      [
+        'stored routes, none cached',
+        ...operations.flatMap((each) => [`gRPC ${each}s per second`, 'CPU ms', "database's CPU ms"]),
+      ],
+      run.scale.growth.map((stored) => [
+        stored.toLocaleString('en'),
+        ...operations.flatMap((each) => figures.map((figure) => cell(run, growthName(each, stored), figure))),
+      ]),
+    ),
+    table(
+      [`latency at ${OPEN_RATE.toLocaleString('en')} per second`, 'p50 ms', 'p99 ms'],
+      TIMED.map((name) => [
+        name,
+        ...(['p50Ms', 'p99Ms'] as const).map((each) => cell(run, atRate(name), each)),
+      ]),
+    ),
+    `On a new embedded database, the first response comes ${cell(run, START_UP, 'p50Ms')} ms after the process starts.`,
+  ].join('\n\n');
+}
+
+/** The part of `scaling.md` that says what a core carries. */
+function cores(run: Run): string {
+  const perCore = (row: Measured | undefined, figure: Figure): string =>
+    shown(valuesOf(row, figure).map((ms) => (PLANNED_SHARE * 1_000) / ms));
+  const requests = KINDS.flatMap((kind): [title: string, name: string][] => {
+    const warm = scenarioName(kind, OWN);
+    if (kind.operation === 'create') return [[kind.name, warm]];
+    const protocol = kind.wire === 'grpc' ? 'gRPC' : 'REST';
+    return [
+      [`${kind.name}, cached`, warm],
+      [`${kind.name}, not cached`, costName(protocol, NOT_CACHED)],
+    ];
+  });
+  return table(
+    ['request', 'server CPU ms', 'per second and core', 'database CPU ms', 'per second and database core'],
+    requests.map(([title, name]) => {
+      const row = rowOf(run, name);
+      const database = title.endsWith(', cached')
+        ? ['', '']
+        : [shown(valuesOf(row, 'databaseCpuMs')), perCore(row, 'databaseCpuMs')];
+      return [title, shown(valuesOf(row, 'serverCpuMs')), perCore(row, 'serverCpuMs'), ...database];
+    }),
+  );
+}
+
+function rowOf(run: Run, name: string): Measured | undefined {
+  return run.rows.find((row) => row.name === name);
+}
+
+function cell(run: Run, name: string, figure: Figure): string {
+  return shown(valuesOf(rowOf(run, name), figure)) || NOT_MEASURED;
+}
