@@ -99,11 +99,12 @@ it('large responses to pipelined requests are complete and in order', async () =
 });
 
 it.each([
-  { what: 'sends the rest of it', later: 'x'.repeat(9) },
-  { what: 'sends no more of it', later: '' },
-])('a large response before the end of its request is complete if the client $what', async ({ later }) => {
+  { what: 'sends the rest of it, after which it ends at once', later: 'x'.repeat(9), lingerMs: 600_000 },
+  { what: 'sends no more of it', later: '', lingerMs: 50 },
+])('a large response before the end of its request is complete if the client $what', async (given) => {
+  const { later, lingerMs } = given;
   const { socket } = await connected((response) => {
-    void writeEarlyReply(response, LARGE, 'id', 50);
+    void writeEarlyReply(response, LARGE, 'id', lingerMs);
   });
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n');
   const reading = readAll(socket);
