@@ -134,6 +134,13 @@ describe('a request that breaks a rule of HTTP', () => {
       fields: [],
     },
     {
+      why: 'its query is longer than 8,192 bytes',
+      bytes: head(`GET ${BOOK}?${'x'.repeat(8_192)} HTTP/1.1`, 'Host: x', CLOSE),
+      http: 414,
+      reason: 'TARGET_TOO_LONG',
+      fields: [],
+    },
+    {
       why: 'its target is too long for the parser',
       bytes: head(`GET /${'x'.repeat(20_000)} HTTP/1.1`, 'Host: x', CLOSE),
       http: 431,
