@@ -1,10 +1,10 @@
-import { createServer, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { credentials, Metadata, status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { grpcUpstream, type GrpcUpstream } from '../src/grpc-js.js';
 import { libraryDescriptorSet } from './support/library-contract.js';
 import { listen } from './support/grpc-server.js';
+import { startHttp2Server } from './support/http2-server.js';
 import { get } from './grpc-gateway/request.js';
 import { rawExchange, startTranscoder } from './support/library-transcoder.js';
 import { opening } from './support/opening.js';
@@ -23,14 +23,8 @@ const HEADERS: OutgoingHttpHeaders = {
 const MESSAGE = Buffer.from([0, 0, 0, 0, 3, 97, 98, 99]);
 
 async function upstreamTo(answer: (stream: ServerHttp2Stream) => void): Promise<GrpcUpstream> {
-  const server = createServer()
-    .on('stream', (stream: ServerHttp2Stream) => {
-      answer(stream.on('error', () => undefined));
-    })
-    .on('session', (session) => session.on('error', () => undefined));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = opening(server).address() as AddressInfo;
-  return opening(grpcUpstream(`127.0.0.1:${port}`, { credentials: credentials.createInsecure() }));
+  const { address } = await startHttp2Server(answer);
+  return opening(grpcUpstream(address, { credentials: credentials.createInsecure() }));
 }
 
 /** Responds with headers, an optional message, and trailers, as grpc-go does. */

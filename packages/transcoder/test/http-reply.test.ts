@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
-import { type AddressInfo, connect, Socket } from 'node:net';
+import { connect, Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { firstOf } from './support/library-contract.js';
+import { listening } from './support/listening.js';
+import { settled } from './support/settled.js';
 import { type HttpReply, writeEarlyReply, writeReply } from '../src/http-reply.js';
 
 /** Larger than the buffers of a connection. */
@@ -21,13 +23,8 @@ async function connected(
     responses.push(response);
     write(response);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
-  onTestFinished(() => {
-    socket.destroy();
-    server.close();
-  });
+  const socket = connect(Number(new URL(await listening(server)).port), '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
   return { socket, responses };
 }
 
@@ -63,18 +60,7 @@ it('a large response keeps only one piece in memory while its client does not re
   });
   socket.pause();
   socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
-  let before = -1;
-  await expect
-    .poll(
-      () => {
-        const sent = responses[0]?.socket?.bytesWritten ?? 0;
-        const same = sent === before;
-        before = sent;
-        return same && sent > 0;
-      },
-      { interval: 100 },
-    )
-    .toBe(true);
+  await settled(() => responses[0]?.socket?.bytesWritten ?? 0);
   expect(responses[0]?.writableLength).toBeLessThan(MOST_WAITING);
   socket.resume();
   const text = await readAll(socket);
@@ -113,11 +99,12 @@ it('large responses to pipelined requests are complete and in order', async () =
 });
 
 it.each([
-  { what: 'sends the rest of it', later: 'x'.repeat(9) },
-  { what: 'sends no more of it', later: '' },
-])('a large response before the end of its request is complete if the client $what', async ({ later }) => {
+  { what: 'sends the rest of it, after which it ends at once', later: 'x'.repeat(9), lingerMs: 600_000 },
+  { what: 'sends no more of it', later: '', lingerMs: 50 },
+])('a large response before the end of its request is complete if the client $what', async (given) => {
+  const { later, lingerMs } = given;
   const { socket } = await connected((response) => {
-    void writeEarlyReply(response, LARGE, 'id', 50);
+    void writeEarlyReply(response, LARGE, 'id', lingerMs);
   });
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n');
   const reading = readAll(socket);
@@ -161,15 +148,9 @@ it('a body in pieces is read at the pace of its client, and closed when the clie
   });
   socket.pause();
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-  let before = -1;
-  const settled = (): boolean => {
-    const same = pieces.asked === before;
-    before = pieces.asked;
-    return same && before > 0;
-  };
-  await expect.poll(settled, { interval: 100 }).toBe(true);
+  const paused = await settled(() => pieces.asked);
   socket.resume();
-  await expect.poll(() => pieces.asked).toBeGreaterThan(before + 100);
+  await expect.poll(() => pieces.asked).toBeGreaterThan(paused + 100);
   socket.destroy();
   await expect.poll(() => pieces.over).toBe(true);
 });

@@ -1,11 +1,11 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createTranscoder } from '../src/index.js';
 import { documentPages, withPages } from '../src/page.js';
 import { errorOf, httpRequest, reasonOf, type HttpRequest } from './support/http-request.js';
 import { shopImage } from './support/library-contract.js';
 import { shop } from './support/described.js';
+import { listening } from './support/listening.js';
 
 /** Serves the shop with its OpenAPI document and page. */
 async function serve(basePath = ''): Promise<(request: HttpRequest) => ReturnType<typeof httpRequest>> {
@@ -15,10 +15,8 @@ async function serve(basePath = ''): Promise<(request: HttpRequest) => ReturnTyp
   const server = createServer(
     basePath === '' ? withPages(transcoder, pages) : withPages(transcoder, pages, basePath),
   );
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
-  return (request) => httpRequest(`http://127.0.0.1:${port}`, request);
+  const origin = await listening(server);
+  return (request) => httpRequest(origin, request);
 }
 
 describe('the pages of an OpenAPI document', () => {

@@ -1,9 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { once } from 'node:events';
 import { get } from 'node:http';
-import { createServer as createHttp2Server } from 'node:http2';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { credentials, Metadata } from '@grpc/grpc-js';
@@ -16,8 +13,10 @@ import { reflect } from '../src/reflection.js';
 import { Deferred } from './support/deferred.js';
 import { listen as listenGrpc } from './support/grpc-server.js';
 import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
+import { startHttp2Server } from './support/http2-server.js';
 import { libraryDescriptorSet } from './support/library-contract.js';
 import { LibraryServer, MEMBER } from './support/library-server.js';
+import { listening } from './support/listening.js';
 import { opening } from './support/opening.js';
 import { asRecorded } from './support/recorded-reflection.js';
 import { startReflecting } from './support/reflecting-server.js';
@@ -63,12 +62,7 @@ function folderOfContract(): string {
 }
 
 async function listen(target: string, descriptorSet = libraryDescriptorSet): Promise<string> {
-  const server = serve(descriptorSet, target);
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  onTestFinished(() => {
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return listening(serve(descriptorSet, target));
 }
 
 describe("the README's example", () => {
@@ -96,10 +90,8 @@ describe("the README's example", () => {
 
   it('waits for a slow server no longer than the client does', async () => {
     // Unlike a grpc-js server, it does not end calls at their deadlines.
-    const slow = createHttp2Server().on('stream', (stream) => stream.on('error', () => undefined));
-    await once(slow.listen(0, '127.0.0.1'), 'listening');
-    const { port } = opening(slow).address() as AddressInfo;
-    const origin = await listen(`127.0.0.1:${port}`);
+    const slow = await startHttp2Server(() => undefined);
+    const origin = await listen(slow.address);
     const headers = { 'request-timeout': '0.1' };
     const got = await httpRequest(origin, { path: '/v1/shelves/7', headers });
     expect(errorOf(got)).toMatchObject({
@@ -157,10 +149,8 @@ describe("the README's command", () => {
   it('has an example of a program that serves by reflection', async () => {
     expect(readme).toContain(readFileSync(`${PACKAGE}/examples/serve-by-reflection.ts`, 'utf8'));
     const { address } = opening(await startReflecting());
-    const server = await serveByReflection(address);
-    await once(opening(server).listen(0, '127.0.0.1'), 'listening');
-    const { port } = server.address() as AddressInfo;
-    const got = await httpRequest(`http://127.0.0.1:${port}`, { path: '/v1/greetings/Ada' });
+    const origin = await listening(await serveByReflection(address));
+    const got = await httpRequest(origin, { path: '/v1/greetings/Ada' });
     expect(got.text).toBe('{"text":"Greet Ada"}');
   });
 });

@@ -1,10 +1,9 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { createTranscoder } from '../src/transcoder.js';
 import { libraryDescriptorSet } from './support/library-contract.js';
 import { LibraryServer } from './support/library-server.js';
-import { opening } from './support/opening.js';
+import { listening } from './support/listening.js';
 
 /** Serves one resource with a body in pieces. Returns its URL, and the outcomes that an observer receives. */
 async function serve(body: AsyncIterable<Uint8Array>): Promise<{ url: string; told: object[] }> {
@@ -14,7 +13,7 @@ async function serve(body: AsyncIterable<Uint8Array>): Promise<{ url: string; to
     upstream: new LibraryServer(),
     observers: [{ begin: () => ({ end: (outcome) => void told.push(outcome) }) }],
   });
-  const server = opening(
+  const origin = await listening(
     createServer((request, response) => {
       transcoder.respond(request, response, () => ({
         status: 200,
@@ -24,8 +23,7 @@ async function serve(body: AsyncIterable<Uint8Array>): Promise<{ url: string; to
       }));
     }),
   );
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, told };
+  return { url: `${origin}/`, told };
 }
 
 async function* pieces(failure?: Error): AsyncGenerator<Uint8Array> {

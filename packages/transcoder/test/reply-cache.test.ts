@@ -1,23 +1,17 @@
 import { create, fromJson, type JsonObject, toBinary } from '@bufbuild/protobuf';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
 import type { Upstream } from '../src/upstream.js';
 import { httpRequest, type HttpResponse } from './support/http-request.js';
 import { typeOf } from './support/library-contract.js';
 import { MEMBER, VISITOR } from './support/library-server.js';
 import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
+import { opening } from './support/opening.js';
 
 const CACHE_BYTES = 1_000_000;
 
-const running: RunningTranscoder[] = [];
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((gateway) => gateway.close()));
-});
-
 async function start(options: Parameters<typeof startTranscoder>[0] = {}): Promise<RunningTranscoder> {
-  const gateway = await startTranscoder({ replyCacheBytes: CACHE_BYTES, ...options });
-  running.push(gateway);
-  return gateway;
+  return opening(await startTranscoder({ replyCacheBytes: CACHE_BYTES, ...options }));
 }
 
 function get({ origin }: RunningTranscoder, path: string, headers = {}): Promise<HttpResponse> {

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { TranscoderOptions } from '../src/options.js';
 import type { RequestObservation, RequestObserver, RequestOutcome } from '../src/request-observer.js';
 import { httpRequest } from './support/http-request.js';
 import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import { MEMBER } from './support/library-server.js';
+import { opening } from './support/opening.js';
 
 /** Records what it is told, and adds the given metadata and fields to each request. */
 class Witness implements RequestObserver {
@@ -28,9 +29,7 @@ async function start(
   observers: readonly RequestObserver[],
   options: Partial<TranscoderOptions> = {},
 ): Promise<RunningTranscoder> {
-  const gateway = await startTranscoder({ observers, ...options });
-  onTestFinished(() => gateway.close());
-  return gateway;
+  return opening(await startTranscoder({ observers, ...options }));
 }
 
 const CHUNKED = 'Transfer-Encoding: chunked';

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { withRulesOf } from '../examples/rules-from-yaml.js';
 import { httpRequest } from './support/http-request.js';
 import { branchImage } from './support/library-contract.js';
+import { listening } from './support/listening.js';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
 const read = (file: string): string => readFileSync(resolve(PACKAGE, file), 'utf8');
@@ -30,12 +30,7 @@ it('the example serves what a YAML file binds, and leaves out the mixins that th
   expect(skipped).toEqual([
     'rules[2]: the contract has no method "google.cloud.location.Locations.GetLocation".',
   ]);
-  const server = createServer(handler);
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  onTestFinished(() => {
-    server.close();
-  });
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const origin = await listening(createServer(handler));
   const headers = { 'content-type': 'application/json' };
   const statuses = [
     await httpRequest(origin, { path: '/v2/shelves/7' }),

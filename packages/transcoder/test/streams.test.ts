@@ -1,7 +1,5 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { promisify } from 'node:util';
 import { Metadata, status } from '@grpc/grpc-js';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { anyPack } from '@bufbuild/protobuf/wkt';
@@ -13,6 +11,7 @@ import { Deferred } from './support/deferred.js';
 import { type FeedCall, feedMessage, startFeed } from './support/feed-server.js';
 import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
 import { rawExchange } from './support/library-transcoder.js';
+import { settled } from './support/settled.js';
 
 const ENTRIES = '/v1/topics/news/entries';
 const EVENTS = { accept: 'text/event-stream' };
@@ -153,24 +152,6 @@ async function connectedFeed(...given: Parameters<typeof startFeed>): ReturnType
   return feed;
 }
 
-/** Waits until a number stays the same for a while. Returns it. */
-async function settled(value: () => number): Promise<number> {
-  let latest = 0;
-  let times = 0;
-  await expect
-    .poll(
-      () => {
-        const now = value();
-        times = now === latest ? times + 1 : 0;
-        latest = now;
-        return now > 0 && times >= 5;
-      },
-      { interval: 100 },
-    )
-    .toBe(true);
-  return latest;
-}
-
 /** Sends a request with fetch. `text` returns what has arrived so far. */
 async function reading(
   url: string,
@@ -281,18 +262,6 @@ describe('a stream', () => {
     const feed = await startFeed(sendTwo);
     const { headers } = await httpRequest(feed.origin, { path: ENTRIES, headers: { accept } });
     expect(headers['content-type']).toBe('application/x-ndjson');
-  });
-
-  it('arrives at curl message by message', async () => {
-    const { answer, fail } = failingAfterOne();
-    const feed = await startFeed(answer);
-    const curl = promisify(execFile)('curl', ['-sSN', `${feed.origin}${ENTRIES}`]);
-    let out = '';
-    curl.child.stdout?.on('data', (chunk: string) => (out += chunk));
-    await expect.poll(() => out).toBe(`${ONE}\n`);
-    fail();
-    const [, last] = (await curl).stdout.split('\n');
-    expect(JSON.parse(String(last))).toMatchObject({ error: { code: 409, status: 'ABORTED' } });
   });
 
   it('ends with the connection for an HTTP/1.0 client', async () => {
@@ -628,11 +597,6 @@ describe('the time limit of a stream', () => {
     vi.advanceTimersByTime(10_000);
     socket.write('GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n');
     await received((text) => text.includes('HTTP/1.1 404 '));
-  });
-
-  it('is deadlineMs while its request body arrives', async () => {
-    const feed = await startFeed(sendTwo, { deadlineMs: 100 });
-    expect(await rawExchange(feed.origin, UNFINISHED)).toMatch(/^HTTP\/1\.1 504 /);
   });
 
   it('applies a second later to a client that does not read', async () => {

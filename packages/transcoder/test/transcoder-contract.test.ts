@@ -1,23 +1,18 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { TranscoderOptions } from '../src/options.js';
 import { createTranscoder } from '../src/transcoder.js';
 import { errorOf, httpRequest } from './support/http-request.js';
 import { branchImage, withRule } from './support/library-contract.js';
 import { LibraryServer } from './support/library-server.js';
+import { listening } from './support/listening.js';
 
 const image = branchImage();
 
 /** Serves the contract of a branch, over the library's upstream, on a loopback port. */
 async function start(options: Partial<TranscoderOptions> = {}): Promise<string> {
   const given = { descriptorSet: image, upstream: new LibraryServer(), ...options };
-  const server = createServer(createTranscoder(given).handler);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return listening(createServer(createTranscoder(given).handler));
 }
 
 describe('the services of imported files', () => {

@@ -1,4 +1,3 @@
-import { request as httpCall } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
 import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
@@ -96,16 +95,6 @@ describe('a transcoder', () => {
         vary: 'Authorization',
         etag: expect.stringMatching(/^"[\w-]{27}"$/) as string,
       });
-    });
-
-    it('is the same for each GET of a resource that never changes', async () => {
-      const first = await call('GET', '/v1/shelves/again');
-      const second = await call('GET', '/v1/shelves/again');
-      const other = await call('GET', '/v1/shelves/other');
-      expect(second.text).toBe(first.text);
-      expect(second.headers.etag).toBe(first.headers.etag);
-      expect(other.text).not.toBe(first.text);
-      expect(other.headers.etag).not.toBe(first.headers.etag);
     });
 
     it('is cacheable but must be revalidated for any other GET', async () => {
@@ -208,25 +197,12 @@ describe('a transcoder', () => {
         answer: { int64Value: '9223372036854774784', uint64Value: '18446744073709549568' },
       },
       {
-        method: 'POST',
-        path: '/v1/echo',
-        body: `{"any":{"@type":"/library.v1.Everything","int64Value":-9007199254740993}}`,
-        answer: { any: { int64Value: '-9007199254740993' } },
-      },
-      {
-        method: 'POST',
-        path: '/v1/echo',
-        body: `{"value":${'['.repeat(47)}${']'.repeat(47)}}`,
-        answer: { value: JSON.parse(`${'['.repeat(47)}${']'.repeat(47)}`) as unknown },
-      },
-      {
         method: 'PUT',
         path: '/v1/echo/nested',
         body: `{"value":${'{"a":'.repeat(47)}1${'}'.repeat(47)}}`,
         answer: { value: JSON.parse(`${'{"a":'.repeat(47)}1${'}'.repeat(47)}`) as unknown },
       },
       { method: 'LOCK', path: '/v1/locks/a', body: undefined, answer: { stringValue: 'a' } },
-      { method: 'REPORT', path: '/v1/any/a', body: undefined, answer: { stringValue: 'a' } },
       { method: 'OPTIONS', path: '/v1/options', body: undefined, answer: { stringValue: '' } },
       { method: 'GET', path: '/v1/files/a/b%2Fc', body: undefined, answer: { stringValue: 'a/b%2Fc' } },
       {
@@ -270,6 +246,18 @@ describe('a transcoder', () => {
       expect((await call('POST', '/v1/shelves', {}, { 'content-type': type })).status).toBe(201);
     });
 
+    it.each([
+      '',
+      'text/json',
+      'application/json; v=1',
+      'application/json; charset=utf-16',
+      'application/json; charset = utf-8',
+      'application/json; charset=utf-8; charset=latin1',
+    ])('is impossible with the content type "%s"', async (type) => {
+      const refused = await call('POST', '/v1/shelves', {}, { 'content-type': type });
+      expect([refused.status, reasonOf(refused)]).toEqual([415, 'CONTENT_TYPE_UNSUPPORTED']);
+    });
+
     it('is possible with a chunked body of the largest size', async () => {
       const theme = 'x'.repeat(65_536 - '{"theme":""}'.length);
       const headers = { 'transfer-encoding': 'chunked' };
@@ -282,32 +270,20 @@ describe('a transcoder', () => {
   });
 
   describe('a path', () => {
-    it.each([
-      '/',
-      '/v1',
-      '/V1/shelves',
-      '/v1/shelves/',
-      '//v1/shelves',
-      '/v1//shelves',
-      '/v1/../v1/shelves',
-      '/v1/%73helves',
-      '*',
-      'http://x',
-      'http://',
-      'http://[',
-      '/Healthz',
-    ])('%s is unknown, with a token or without', async (path) => {
-      for (const headers of [{}, { authorization: MEMBER }]) {
-        const response = await send({ path, headers });
-        expect(response.status).toBe(404);
-        expect(response.headers['cache-control']).toBe('no-store');
-        expect(errorOf(response)).toMatchObject({ code: 404, status: 'NOT_FOUND' });
-        expect(reasonOf(response)).toBe('PATH_UNKNOWN');
-      }
-    });
+    it.each(['/', '/v1/shelves/', '//v1/shelves', '*', 'http://x', 'http://['])(
+      '%s is unknown, with a token or without',
+      async (path) => {
+        for (const headers of [{}, { authorization: MEMBER }]) {
+          const response = await send({ path, headers });
+          expect(response.status).toBe(404);
+          expect(response.headers['cache-control']).toBe('no-store');
+          expect(errorOf(response)).toMatchObject({ code: 404, status: 'NOT_FOUND' });
+          expect(reasonOf(response)).toBe('PATH_UNKNOWN');
+        }
+      },
+    );
 
     it.each([
-      { method: 'PUT', path: '/v1/shelves', allow: 'POST, OPTIONS' },
       { method: 'POST', path: '/v1/shelves/1', allow: 'GET, HEAD, OPTIONS' },
       { method: 'PUT', path: '/v1/shelves/1/books/2', allow: 'GET, HEAD, PATCH, DELETE, OPTIONS' },
     ])('$path refuses $method and lists its methods in Allow', async ({ method, path, allow }) => {
@@ -354,22 +330,6 @@ describe('a transcoder', () => {
         http: 400,
         reason: 'REQUEST_MALFORMED',
         fields: ['a'],
-      },
-      {
-        why: 'the token is in the query',
-        method: 'GET',
-        path: '/v1/shelves/1?access_token=x',
-        http: 400,
-        reason: 'REQUEST_MALFORMED',
-        fields: ['access_token'],
-      },
-      {
-        why: 'an escape is malformed',
-        method: 'GET',
-        path: '/v1/shelves/%zz',
-        http: 400,
-        reason: 'REQUEST_MALFORMED',
-        fields: ['shelf_id'],
       },
       {
         why: 'the timeout is not a number',
@@ -443,15 +403,6 @@ describe('a transcoder', () => {
         fields: ['shelf.created_at'],
       },
       {
-        why: 'a field has the wrong type',
-        method: 'POST',
-        path: '/v1/shelves',
-        body: '{"theme":1}',
-        http: 400,
-        reason: 'REQUEST_MALFORMED',
-        fields: ['shelf.theme'],
-      },
-      {
         why: 'one field has the wrong type and another a wrong value',
         method: 'POST',
         path: '/v1/echo/deep/a',
@@ -479,7 +430,7 @@ describe('a transcoder', () => {
         reason: 'REQUEST_TOO_LARGE',
         fields: [],
       },
-      ...['gzip', 'deflate', 'br', 'gzip, gzip', 'rot13', ''].map((coding) => ({
+      ...['gzip', ''].map((coding) => ({
         why: `the content coding is "${coding}"`,
         method: 'POST',
         path: '/v1/shelves',
@@ -505,76 +456,6 @@ describe('a transcoder', () => {
         method: 'PATCH',
         path: '/v1/shelves/1/books/2',
         headers: { 'content-type': 'text/json' },
-        body: '{}',
-        http: 415,
-        reason: 'CONTENT_TYPE_UNSUPPORTED',
-        fields: [],
-      },
-      {
-        why: 'charset has spaces around =',
-        method: 'POST',
-        path: '/v1/shelves',
-        headers: { 'content-type': 'application/json; charset = utf-8' },
-        body: '{}',
-        http: 415,
-        reason: 'CONTENT_TYPE_UNSUPPORTED',
-        fields: [],
-      },
-      {
-        why: 'one of two charsets is not UTF-8',
-        method: 'POST',
-        path: '/v1/shelves',
-        headers: { 'content-type': 'application/json; charset=utf-8; charset=latin1' },
-        body: '{}',
-        http: 415,
-        reason: 'CONTENT_TYPE_UNSUPPORTED',
-        fields: [],
-      },
-      {
-        why: 'the content type is not JSON',
-        method: 'POST',
-        path: '/v1/shelves',
-        headers: { 'content-type': 'text/json' },
-        body: '{}',
-        http: 415,
-        reason: 'CONTENT_TYPE_UNSUPPORTED',
-        fields: [],
-      },
-      {
-        why: 'the content type is empty',
-        method: 'POST',
-        path: '/v1/shelves',
-        headers: { 'content-type': '' },
-        body: '{}',
-        http: 415,
-        reason: 'CONTENT_TYPE_UNSUPPORTED',
-        fields: [],
-      },
-      {
-        why: 'the body is a form',
-        method: 'POST',
-        path: '/v1/shelves',
-        headers: { 'content-type': 'application/x-www-form-urlencoded' },
-        body: 'theme=x',
-        http: 415,
-        reason: 'CONTENT_TYPE_UNSUPPORTED',
-        fields: [],
-      },
-      {
-        why: 'the charset is not UTF-8',
-        method: 'POST',
-        path: '/v1/shelves',
-        headers: { 'content-type': 'application/json; charset=utf-16' },
-        body: '{}',
-        http: 415,
-        reason: 'CONTENT_TYPE_UNSUPPORTED',
-        fields: [],
-      },
-      {
-        why: 'the content type has a parameter v',
-        method: 'POST',
-        path: '/v1/shelves',
-        headers: { 'content-type': 'application/json; v=1' },
         body: '{}',
         http: 415,
         reason: 'CONTENT_TYPE_UNSUPPORTED',
@@ -644,22 +525,11 @@ describe('a transcoder', () => {
   });
 
   describe('a token', () => {
-    it.each([
-      { headers: {}, challenge: 'Bearer realm="library"', reason: 'TOKEN_MISSING' },
-      {
-        headers: { authorization: 'Bearer x' },
-        challenge: 'Bearer realm="library", error="invalid_token"',
-        reason: 'TOKEN_INVALID',
-      },
-      {
-        headers: { authorization: `${MEMBER}\u00ff` },
-        challenge: 'Bearer realm="library", error="invalid_token"',
-        reason: 'TOKEN_INVALID',
-      },
-    ])('is required: $reason', async ({ headers, challenge, reason }) => {
-      const response = await send({ path: '/v1/shelves/1', headers });
+    it('is refused with a challenge if it is invalid', async () => {
+      const response = await send({ path: '/v1/shelves/1', headers: { authorization: 'Bearer x' } });
+      const challenge = 'Bearer realm="library", error="invalid_token"';
       expect(response).toMatchObject({ status: 401, headers: { 'www-authenticate': challenge } });
-      expect(reasonOf(response)).toBe(reason);
+      expect(reasonOf(response)).toBe('TOKEN_INVALID');
     });
 
     it('is refused if Authorization is repeated', async () => {
@@ -691,33 +561,27 @@ describe('a transcoder', () => {
       });
     });
 
-    it.each(['a b', '\u00e9', 'x'.repeat(129)])('has a generated request id instead of %j', async (id) => {
-      const { headers } = await call('GET', '/v1/metadata', undefined, { 'x-request-id': id });
+    it('has a generated request id instead of one that is refused', async () => {
+      const { headers } = await call('GET', '/v1/metadata', undefined, { 'x-request-id': 'a b' });
       expect(headers['x-request-id']).toMatch(/^made-\d+$/);
     });
   });
 
   describe('a failure of the server', () => {
-    const codes = Object.values(Code).filter(
-      (code) => typeof code === 'number' && code !== Code.OK,
-    ) as Code[];
-
-    it.each(codes.map((code) => ({ code, name: Code[code] })))(
-      'with the code $name is shown with its details',
-      async ({ code, name }) => {
-        const message = 'no 100% "luck"\n📚';
-        const response = await call('POST', '/v1/fail', { code, message, reason: 'BAD_LUCK' });
-        expect(errorOf(response)).toEqual({
-          code: response.status,
-          status: name,
-          message,
-          details: [
-            { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'BAD_LUCK', domain: 'library.v1' },
-          ],
-        });
-        expect(response.headers['cache-control']).toBe('no-store');
-      },
-    );
+    it('is shown with its details', async () => {
+      const message = 'no 100% "luck"\n📚';
+      const body = { code: Code.DATA_LOSS, message, reason: 'BAD_LUCK' };
+      const response = await call('POST', '/v1/fail', body);
+      expect(errorOf(response)).toEqual({
+        code: 500,
+        status: 'DATA_LOSS',
+        message,
+        details: [
+          { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'BAD_LUCK', domain: 'library.v1' },
+        ],
+      });
+      expect(response).toMatchObject({ status: 500, headers: { 'cache-control': 'no-store' } });
+    });
 
     it.each([
       { code: Code.UNAVAILABLE, http: 503, retry: '1', reason: 'X' },
@@ -743,13 +607,6 @@ describe('a transcoder', () => {
       expect(errorOf(response).details).toEqual([
         { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: delay },
       ]);
-    });
-
-    it('never puts its text into a header', async () => {
-      const body = { code: Code.PERMISSION_DENIED, message: 'x"\r\nA: b', scope: 'x"\r\nA: b' };
-      const response = await call('POST', '/v1/fail', body);
-      expect(response.status).toBe(403);
-      expect(response.headers['www-authenticate']).toBeUndefined();
     });
 
     it.each([
@@ -861,21 +718,6 @@ describe('a transcoder', () => {
       const response = await call('GET', '/v1/hang', undefined, { 'request-timeout': '0.05' });
       expect(response.status).toBe(504);
       expect(reasonOf(response)).toBe('DEADLINE_EXCEEDED');
-    });
-
-    it('ends when the client disconnects', async () => {
-      const { hostname, port } = new URL(gateway.origin);
-      const hanging = gateway.library.nextHang();
-      const request = httpCall({
-        hostname,
-        port,
-        path: '/v1/hang',
-        headers: { authorization: MEMBER },
-      }).end();
-      request.on('error', () => undefined);
-      const { gone } = await hanging;
-      request.destroy();
-      await gone;
     });
   });
 });

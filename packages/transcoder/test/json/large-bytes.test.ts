@@ -10,10 +10,10 @@ const SMALL = Buffer.from('small').toString('base64');
 
 const EVERYTHING = 'type.googleapis.com/library.v1.Everything';
 
-/** The JSON text of the message with the given JSON form. */
-function written(json: JsonValue, type: string): string {
+/** The JSON text of the message with the given JSON form; as UTF-8 if large bytes were taken out of it. */
+function written(json: JsonValue, type: string): string | Uint8Array {
   const schema = typeOf(type);
-  return String(output.text(schema, fromJson(schema, json, { registry })));
+  return output.text(schema, fromJson(schema, json, { registry }));
 }
 
 it.each([
@@ -32,13 +32,15 @@ it.each([
     json: { any: { '@type': EVERYTHING, any: { '@type': EVERYTHING, bytesList: [LARGE, SMALL] } } },
   },
   { what: 'an Any, if they are short', json: { any: { '@type': EVERYTHING, bytesValue: SMALL } } },
-])('bytes in $what are written as protobuf writes them', ({ json }) => {
-  expect(JSON.parse(written(json, 'library.v1.Everything'))).toEqual(json);
+])('bytes in $what are written as protobuf writes them, and apart if they are large', ({ json }) => {
+  const text = written(json, 'library.v1.Everything');
+  expect(JSON.parse(String(text))).toEqual(json);
+  expect(typeof text === 'string').toBe(!JSON.stringify(json).includes(LARGE));
 });
 
 it('an Any without bytes is unchanged, and so is an empty one', () => {
   const any = { '@type': 'type.googleapis.com/library.v1.Book', title: 'T'.repeat(3_000) };
-  expect(JSON.parse(written({ any, nested: { any: {} } }, 'library.v1.Everything'))).toEqual({
+  expect(JSON.parse(String(written({ any, nested: { any: {} } }, 'library.v1.Everything')))).toEqual({
     any,
     nested: { any: {} },
   });

@@ -5,12 +5,12 @@ import {
   type handleUnaryCall,
   type Metadata,
   Server,
-  ServerCredentials,
   type ServerWritableStream,
 } from '@grpc/grpc-js';
 import { grpcUpstream } from '../../src/grpc-js.js';
 import type { TranscoderOptions } from '../../src/options.js';
 import type { RequestOutcome } from '../../src/request-observer.js';
+import { bind, BYTES } from './grpc-server.js';
 import { feedDescriptorSet } from './library-contract.js';
 import { type RunningTranscoder, startTranscoder } from './library-transcoder.js';
 import { opening } from './opening.js';
@@ -28,14 +28,6 @@ interface RunningFeed extends RunningTranscoder {
   kill(): void;
 }
 
-const asIs = (bytes: Buffer): Buffer => bytes;
-const BYTES = {
-  requestStream: false,
-  requestSerialize: asIs,
-  requestDeserialize: asIs,
-  responseSerialize: asIs,
-  responseDeserialize: asIs,
-} as const;
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, feedDescriptorSet));
 
 /** Encodes a message from its JSON form. Its name is full, or relative to the feed's package: `Entry`. */
@@ -78,17 +70,12 @@ export async function startFeed(
     };
     server.addService({ [name]: method }, { [name]: handle });
   }
-  const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (error, bound) => {
-      if (error === null) resolve(bound);
-      else reject(error);
-    });
-  });
+  const address = await bind(server);
   const kill = (): void => {
     server.forceShutdown();
   };
   opening({ close: kill });
-  const upstream = opening(grpcUpstream(`127.0.0.1:${port}`, { credentials: credentials.createInsecure() }));
+  const upstream = opening(grpcUpstream(address, { credentials: credentials.createInsecure() }));
   const outcomes: RequestOutcome[] = [];
   const observers = [{ begin: () => ({ end: (outcome: RequestOutcome) => void outcomes.push(outcome) }) }];
   const gateway = opening(

@@ -1,3 +1,4 @@
+import { promisify } from 'node:util';
 import {
   type Metadata,
   Server,
@@ -38,32 +39,37 @@ interface ListeningServer {
 export async function listen(
   upstream: GrpcUpstream,
   paths: readonly string[],
-  address = '127.0.0.1:0',
-  identity = ServerCredentials.createInsecure(),
+  address?: string,
+  identity?: ServerCredentials,
 ): Promise<ListeningServer> {
   const server = new Server();
   const service: ServiceDefinition = Object.fromEntries(
-    paths.map((path) => [path, { path, ...UNARY_BYTES }]),
+    paths.map((path) => [path, { path, ...BYTES, responseStream: false }]),
   );
   server.addService(service, Object.fromEntries(paths.map((path) => [path, handler(upstream, path)])));
-  const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(address, identity, (error, bound) => {
-      if (error === null) resolve(bound);
-      else reject(error);
-    });
-  });
   return {
-    address: address.replace(/:0$/, `:${port}`),
+    address: await bind(server, address, identity),
     close: () => {
       server.forceShutdown();
     },
   };
 }
 
+/** Binds a server. Returns its address, with the port that it got. */
+export async function bind(
+  server: Server,
+  address = '127.0.0.1:0',
+  identity = ServerCredentials.createInsecure(),
+): Promise<string> {
+  const port = await promisify(server.bindAsync.bind(server))(address, identity);
+  return address.replace(/:0$/, `:${port}`);
+}
+
 const asIs = (bytes: Buffer): Buffer => bytes;
-const UNARY_BYTES = {
+
+/** A method that takes and returns bytes. */
+export const BYTES = {
   requestStream: false,
-  responseStream: false,
   requestSerialize: asIs,
   requestDeserialize: asIs,
   responseSerialize: asIs,

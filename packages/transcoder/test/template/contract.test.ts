@@ -307,12 +307,4 @@ describe('rules outside of the contract', () => {
       expect(() => readContract(image, { rules: [rule], unsupported })).toThrow(says);
     }
   });
-
-  it.each([
-    { rule: { selector: GET_SHELF }, says: /^branch\.v1\.Branch\.GetShelf: .*no HTTP method\.$/ },
-    { rule: { selector: GET_SHELF, get: '/{a' }, says: /^branch\.v1\.Branch\.GetShelf: .*not well-formed/ },
-    { rule: { selector: GET_SHELF, get: '/{a}' }, says: /^branch\.v1\.Branch\.GetShelf: .*no field "a"\.$/ },
-  ])('are refused if they do not fit their method: $rule', ({ rule, says }) => {
-    expect(() => readContract(image, { rules: [rule] })).toThrow(says);
-  });
 });
