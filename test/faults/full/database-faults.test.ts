@@ -140,18 +140,6 @@ it(
 );
 
 describe('if the database is unavailable at the start', needs('mariadbd'), () => {
-  it('the service waits for it up to DATABASE_WAIT_MS, and then serves', async () => {
-    const url = await server.createDatabase();
-    await server.kill();
-    const program = await spawnService({ DATABASE_URL: url, DATABASE_WAIT_MS: '20000' });
-    await sleep(AWAY_MS);
-    await server.start();
-    const { grpc = '', http = '' } = (await program.line('listening')) as Partial<ServiceProcess>;
-    const callers = new Callers({ grpc, http, each: 1 });
-    await acknowledgedAgain(callers);
-    expect(summary(await callers.stop()).bad).toEqual({});
-  });
-
   it.each([
     { wait: '0', atLeastMs: 0 },
     { wait: '4000', atLeastMs: 4_000 },
