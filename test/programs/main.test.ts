@@ -6,8 +6,8 @@ import { type Database, engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { describeOn } from '../support/needs.js';
 import { type Program, Programs } from '../support/process.js';
-import { created, createOver, getOver, httpUrlOf, ROUTE } from '../support/program-fixture.js';
-import { FREE_PORTS, SERVICE_SETTINGS, tokenFor } from '../support/service.js';
+import { created, getOver, httpUrlOf, ROUTE } from '../support/program-fixture.js';
+import { FREE_PORTS, SERVICE_SETTINGS } from '../support/service.js';
 
 let programs: Programs;
 

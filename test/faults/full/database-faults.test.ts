@@ -8,11 +8,9 @@ import { type DatabaseServer, startDatabaseServer } from '../rig/database-server
 import { figure } from '../rig/figures.js';
 import { ledgerOf } from '../rig/ledger.js';
 import { scale } from '../rig/scale.js';
-import { type ServiceProcess, spawnService, startProcess } from '../rig/service-process.js';
+import { spawnService, startProcess } from '../rig/service-process.js';
 
 const FAULT_MS = 1_000;
-/** Longer than the service takes for its first attempt to connect, even on a busy machine, in milliseconds. */
-const AWAY_MS = 4_000;
 /** The outcomes of calls that are allowed while the database cannot serve. */
 const OUTAGE = ['503', '504', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'];
 
