@@ -6,6 +6,7 @@ import { Writable } from 'node:stream';
 import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { KeySetServer } from './auth/key-set-server.js';
 import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, signJwt } from './auth/sign-jwt.js';
 import { listen } from '../packages/transcoder/test/support/grpc-server.js';
 import { opening } from '../packages/transcoder/test/support/opening.js';
@@ -43,14 +44,14 @@ function replaceFile(content: string): void {
   renameSync(`${file}.next`, file);
 }
 
-function open(key: TokenKey): Authenticator {
+function open(key: TokenKey, now = (): number => NOW * 1000): Authenticator {
   const sink = new Writable({
     write(line: Buffer, _encoding, done) {
       log += line.toString();
       done();
     },
   });
-  const dependencies = { closing, logger: pino(sink), now: () => NOW * 1000, fileCheckMs: 20 };
+  const dependencies = { closing, logger: pino(sink), now, fileCheckMs: 20 };
   return openAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE }, dependencies);
 }
 
@@ -128,6 +129,19 @@ describe('the public key in a file', () => {
     });
     expect(judgeBy(authenticator, OLD_RSA.privateKey)).toMatchObject({ ok: false });
   });
+});
+
+it('a key set that cannot be refreshed is reported while its keys stay in use', async () => {
+  const issuer = await KeySetServer.start({ ...OLD_RSA.publicKey.export({ format: 'jwk' }), kid: 'k' });
+  onTestFinished(() => issuer.stop());
+  let nowMs = NOW * 1_000 - 3_600_000;
+  const authenticator = open({ kind: 'jwks', url: issuer.url }, () => nowMs);
+  const header = { alg: 'RS256', kid: 'k' } as const;
+  await expect(judge(authenticator, OLD_RSA.privateKey, header)).resolves.toMatchObject({ ok: true });
+  await issuer.stop();
+  nowMs += 6 * 60_000;
+  expect(judge(authenticator, OLD_RSA.privateKey, header)).toMatchObject({ ok: true });
+  await expect.poll(() => log).toContain('the key set cannot be refreshed');
 });
 
 it('a gateway fails a call whose response exceeds 256 KiB, and keeps its limit from the client', async () => {

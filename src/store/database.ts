@@ -57,6 +57,7 @@ function ignore(): void {
 
 interface MysqlConnection {
   readonly stream: Socket;
+  on(event: 'error', listener: () => void): void;
   query(sql: string, done: (error: Error | null) => void): void;
 }
 
@@ -84,6 +85,10 @@ function openMysql({ host, port, user, password, database, tls }: MysqlDatabase,
       validate: (connection: MysqlConnection) => fresh.has(connection) && !discarded.has(connection),
       afterCreate: (connection: MysqlConnection, done: (error: Error | null) => void) => {
         fresh.opened(connection);
+        // Knex listens only until it has asked the connection to end, and an error without a listener ends the process.
+        connection.stream.prependListener('error', () => {
+          connection.on('error', ignore);
+        });
         // mysql2 would wait forever on a connection that the network has lost.
         connection.stream.setTimeout(silenceMs, () => {
           connection.stream.destroy(

@@ -7,10 +7,12 @@ import { asFailure, FAILURES } from '../../src/calls/failures.js';
 import { storeUnavailable } from '../../src/store/driver-errors.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const SOURCES = ['src', 'packages/transcoder/src'];
+const SOURCES = ['src', 'packages/transcoder/src']
+  .flatMap((folder) => sourceFiles(resolve(ROOT, folder)))
+  .map((file) => readFileSync(file, 'utf8'));
 /** A logger call that writes, or may write, a warning or an error, if its message is a string literal. */
 const LOUD =
-  /log(?:ger)?(?:\.(?:warn|error|fatal|cause)|\[level\])\([^;]*?(?<quote>['"`])(?<text>(?:(?!\k<quote>).)*)\k<quote>,?\s*\)/gi;
+  /log(?:ger)?(?:\.(?<level>warn|error|fatal)|\.cause|\[level\])\([^;]*?(?<quote>['"`])(?<text>(?:(?!\k<quote>).)*)\k<quote>,?\s*\)/gi;
 
 /** The messages of failures whose cause is logged as a warning or an error, by reason; undefined without a cause. */
 const CAUSES: Readonly<Record<string, string | undefined>> = {
@@ -20,26 +22,35 @@ const CAUSES: Readonly<Record<string, string | undefined>> = {
   SHUTTING_DOWN: undefined,
 };
 
-/** The messages that the code logs as warnings and errors, with `…` for interpolated values. */
-function loggedIn(file: string): string[] {
-  const source = readFileSync(file, 'utf8');
-  return [...source.matchAll(LOUD)].map(({ groups }) => groups?.['text']?.replace(/\$\{[^}]*\}/g, '…') ?? '');
-}
+/** The messages that the code logs as warnings and errors, with `…` for interpolated values, and the level if it is fixed. */
+const LOGGED = SOURCES.flatMap((source) =>
+  [...source.matchAll(LOUD)].map(({ groups }) => ({
+    text: groups?.['text']?.replace(/\$\{[^}]*\}/g, '…') ?? '',
+    level: groups?.['level'],
+  })),
+);
 
-/** The messages in the first column of the table under a heading. */
-function documented(heading: string): string[] {
+/** The first two cells of each row of the table under a heading: a message, and the cell beside it. */
+function rowsUnder(heading: string): (readonly [message: string, beside: string])[] {
   const document = readFileSync(resolve(ROOT, 'docs/operations.md'), 'utf8');
-  const section = document.split(`\n## ${heading}\n`)[1]?.split('\n#')[0] ?? '';
-  return [...section.matchAll(/^\| `([^`]+)` \|/gm)].map(([, message = '']) => message);
+  const section = document.split(`# ${heading}\n`)[1]?.split('\n#')[0] ?? '';
+  const rows = section.matchAll(/^\| `([^`]+)`(?: and a list)? \| ([^|]*) \|/gm);
+  return [...rows].map(([, message = '', beside = '']) => [message, beside]);
 }
 
 describe('the log lines in docs/operations.md', () => {
-  const files = SOURCES.flatMap((folder) => sourceFiles(resolve(ROOT, folder)));
-  const causes = Object.values(CAUSES).filter((text) => text !== undefined);
-  const logged = [...files.flatMap(loggedIn), ...causes];
+  const documented = new Map(rowsUnder('Log lines'));
 
   it('are exactly the warnings and errors of the code', () => {
-    expect(documented('Log lines').sort()).toEqual([...new Set(logged)].sort());
+    const causes = Object.values(CAUSES).filter((text) => text !== undefined);
+    const texts = new Set([...LOGGED.map(({ text }) => text), ...causes]);
+    expect([...documented.keys()].sort()).toEqual([...texts].sort());
+  });
+
+  it('have the levels that the code gives them', () => {
+    const fixed = LOGGED.filter(({ level }) => level !== undefined);
+    expect(fixed.length).toBeGreaterThan(10);
+    expect(fixed).toEqual(fixed.map(({ text }) => ({ text, level: documented.get(text) })));
   });
 
   it('include the message of every failure whose cause is logged', () => {
@@ -48,4 +59,9 @@ describe('the log lines in docs/operations.md', () => {
     );
     expect(loud.map(([reason]) => reason).sort()).toEqual(Object.keys(CAUSES).sort());
   });
+});
+
+it.each(rowsUnder('Failed starts'))('a failed start may print "%s"', (message) => {
+  const constant = message.replace('The service cannot start: ', '').split('…');
+  expect(constant.filter((part) => !SOURCES.some((source) => source.includes(part)))).toEqual([]);
 });

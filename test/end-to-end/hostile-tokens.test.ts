@@ -13,9 +13,6 @@ const { privateKey: key, publicKey } = generateKeyPairSync('rsa', { modulusLengt
 const { privateKey: otherKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const SIGNING = { key, algorithm: 'RS256', keyid: 'main' } as const;
 const GOOD = tokenFor({}, SIGNING);
-const EXPIRED = tokenFor({ exp: Math.floor(Date.now() / 1_000) - 60 }, SIGNING);
-const [, PAYLOAD = ''] = GOOD.split('.');
-const UNSIGNED = `${Buffer.from('{"alg":"none","kid":"main"}').toString('base64url')}.${PAYLOAD}.`;
 
 let keySet: KeySetServer;
 let service: Service;
@@ -49,9 +46,7 @@ it('a token that a key of the set signed is accepted over both protocols', async
 
 // `test/auth/hostile-tokens.test.ts` has every type of key and every forgery.
 it.each([
-  ['unsigned', UNSIGNED],
   ["signed with the attacker's key", tokenFor({}, { ...SIGNING, key: otherKey })],
-  ['that has expired', EXPIRED],
   ['in a list with another token', `${GOOD}, Bearer bad`],
   ['of more than 8,192 bytes', tokenFor({ padding: 'x'.repeat(6_200) }, SIGNING)],
 ])('a token %s is refused the same way over both protocols', async (_, token) => {
@@ -63,12 +58,8 @@ it.each([
   expect(errorOf(rest)).toMatchObject({ status: error.status, message: error.message });
 });
 
-it.each([
-  ['both valid', GOOD, GOOD],
-  ['a valid one after an invalid one', 'bad', GOOD],
-  ['an invalid one after a valid one', GOOD, 'bad'],
-])('two authorization headers are refused over REST: %s', async (_, one, other) => {
-  const rest = await overRest([`Bearer ${one}`, `Bearer ${other}`]);
+it('two authorization headers are refused over REST, even if both are valid', async () => {
+  const rest = await overRest([`Bearer ${GOOD}`, `Bearer ${GOOD}`]);
   expect(rest.status).toBe(401);
   expect(errorInfoOf(errorOf(rest)).reason).toBe('TOKEN_INVALID');
 });

@@ -310,11 +310,3 @@ describe('a separate gateway', () => {
     await expect.poll(() => statusOf(app)).toBe(404);
   });
 });
-
-it('a service does not start with the key of another certificate', async () => {
-  const files = new MountedFiles({ cert: first.cert, key: second.key });
-  const settings = { TLS_CERT_FILE: files.path('cert'), TLS_KEY_FILE: files.path('key') };
-  await expect(runningService({ settings })).rejects.toThrow(
-    /^The files of TLS_CERT_FILE, .* is not the key of/,
-  );
-});

@@ -7,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { framed, requestOn } from '../support/http2-call.js';
 import { tokenFor } from '../support/service.js';
-import { Callers, summary } from './rig/callers.js';
 import { figure } from './rig/figures.js';
 import { type ServiceProcess, startProcess } from './rig/service-process.js';
 
@@ -86,25 +85,6 @@ it('a stop with a stalled upload ends within the grace period of six seconds', a
   expect(ms).toBeLessThan(7_000);
 });
 
-it('while the service drains, health is 503 and calls are answered', async () => {
-  const { service } = await start({ DRAIN_DELAY_MS: '1500' });
-  const begun = performance.now();
-  process.kill(service.pid, 'SIGTERM');
-  await sleep(200);
-  const callers = new Callers({ ...service, each: 1 });
-  const health = await fetch(`${service.http}/healthz`);
-  await sleep(800);
-  const { good, bad } = summary(await callers.stop());
-  const { exitCode } = await service.program.ended;
-  const ms = performance.now() - begun;
-  figure('drain of 1,500 ms', { good, bad: JSON.stringify(bad), 'ended after ms': ms });
-  expect(health.status).toBe(503);
-  expect({ bad, exitCode }).toEqual({ bad: {}, exitCode: 0 });
-  expect(good).toBeGreaterThan(0);
-  expect(ms).toBeGreaterThanOrEqual(1_500);
-  expect(ms).toBeLessThan(3_000);
-});
-
 it.each(['SIGTERM', 'SIGINT'] as const)(
   'a second %s right after the first changes nothing',
   async (signal) => {
@@ -116,15 +96,3 @@ it.each(['SIGTERM', 'SIGINT'] as const)(
     expect(statSync(`${file}-wal`).size).toBe(0);
   },
 );
-
-it('a second signal more than a second later forces an exit with a nonzero code', async () => {
-  const { service } = await start({ DRAIN_DELAY_MS: '20000' });
-  process.kill(service.pid, 'SIGTERM');
-  await sleep(1_300);
-  const begun = performance.now();
-  const { exitCode } = await service.program.stop('SIGTERM');
-  const ms = performance.now() - begun;
-  figure('second signal after 1.3 s', { 'ended after ms': ms, 'exit code': String(exitCode) });
-  expect(exitCode).toBeGreaterThan(0);
-  expect(ms).toBeLessThan(1_000);
-});

@@ -124,6 +124,24 @@ describe('the content type', () => {
   );
 });
 
+describe('the headers of a call', () => {
+  it.each([
+    ['may have 16,384 bytes', 0, status.OK],
+    ['may not have one byte more', 1, undefined],
+  ])('%s, counted with 32 for each', async (_, more, code) => {
+    const session = connectTo(await startTestServer());
+    const plain = requestOn(session, ECHO, { 'x-a': '' }).end(framed(new Uint8Array()));
+    await outcomeOf(plain);
+    const bytes = Object.entries(plain.sentHeaders).map(
+      ([name, value]) => `${name}${String(value)}`.length + 32,
+    );
+    const left = 16_384 - bytes.reduce((sum, each) => sum + each);
+    const call = requestOn(session, ECHO, { 'x-a': 'a'.repeat(left + more) });
+    const outcome = await outcomeOf(call.end(framed(new Uint8Array()))).catch(() => undefined);
+    expect(outcome?.code).toBe(code);
+  });
+});
+
 describe('a stream that is closed before grpc-js sees it', () => {
   it('does not crash the process, whatever its content type', async () => {
     const server = await startTestServer();

@@ -96,6 +96,20 @@ describe('a start of the gRPC server', () => {
   });
 });
 
+it('a start names the variables that look like settings, without their values', () => {
+  const env = { DATABASE_URL: 'sqlite::memory:', MAX_STREAMING_CALLS: '10', LOG_LEVL: 'hush' };
+  const lines: string[] = [];
+  warnAtStart(readConfig(env), env, pino({ base: null }, { write: (line) => void lines.push(line) }));
+  expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+    {
+      level: 40,
+      settings: ['MAX_STREAMING_CALLS', 'LOG_LEVL'],
+      msg: 'variables that look like settings have no effect',
+    },
+  ]);
+  expect(lines.join('')).not.toContain('hush');
+});
+
 const PLACES = { grpcAddress: '127.0.0.1:50051', httpUrl: 'http://127.0.0.1:8080/api', docs: true };
 
 function tokens(key: TokenKey) {

@@ -3,7 +3,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ConfigError, readConfig, readMigration, readTokens } from '../../src/settings/config.js';
+import {
+  type Config,
+  ConfigError,
+  readConfig,
+  readMigration,
+  readTokens,
+} from '../../src/settings/config.js';
 import { unknownSettings } from '../../src/settings/reader.js';
 
 const SECRET = 's'.repeat(32);
@@ -133,15 +139,6 @@ describe('a setting', () => {
     ],
     ['DOCS may be off', { DOCS: 'off' }, { http: { docs: false } }],
     ['REFLECTION may be off', { REFLECTION: 'off' }, { grpc: { reflection: false } }],
-    ['DEADLINE_MS is in milliseconds', { DEADLINE_MS: '250' }, { limits: { deadlineMs: 250 } }],
-    ['MAX_WAITING_CALLS may be 2', { MAX_WAITING_CALLS: '2' }, { limits: { maxWaitingCalls: 2 } }],
-    [
-      'GRPC_MAX_AGE_MS is in milliseconds',
-      { GRPC_MAX_AGE_MS: '60000' },
-      { limits: { grpcMaxAgeMs: 60_000 } },
-    ],
-    ['DATABASE_WAIT_MS is in milliseconds', { DATABASE_WAIT_MS: '30000' }, { databaseWaitMs: 30_000 }],
-    ['DRAIN_DELAY_MS is in milliseconds', { DRAIN_DELAY_MS: '2500' }, { drainDelayMs: 2_500 }],
     ['ROUTE_CACHE_MIB may be 0', { ROUTE_CACHE_MIB: '0' }, { routeCacheBytes: 0, replyCacheBytes: 0 }],
     [
       'ROUTE_CACHE_MIB is in MiB',
@@ -294,11 +291,6 @@ describe('invalid settings', () => {
       ['BASE_PATH must be empty or segments that each begin with a slash, such as /api/routes; got "/api/".'],
     ],
     [
-      'a deadline of zero',
-      { DEADLINE_MS: '0' },
-      ['DEADLINE_MS must be a whole number from 1 to 600000; got "0".'],
-    ],
-    [
       'a deadline that is not a number',
       { DEADLINE_MS: '1e3' },
       ['DEADLINE_MS must be a whole number from 1 to 600000; got "1e3".'],
@@ -312,11 +304,6 @@ describe('invalid settings', () => {
       'a key file that does not exist',
       { JWT_PUBLIC_KEY_FILE: '/nowhere', ...PARTIES, ...SQLITE },
       ['JWT_PUBLIC_KEY_FILE must name a readable file; got one that cannot be read.'],
-    ],
-    [
-      'a file of secrets that does not exist',
-      { JWT_SECRET_FILE: '/nowhere', ...PARTIES, ...SQLITE },
-      ['JWT_SECRET_FILE must name a readable file; got one that cannot be read.'],
     ],
     [
       'a secret and a file of secrets',
@@ -334,11 +321,6 @@ describe('invalid settings', () => {
     [
       'a JWKS URL of a file',
       { JWT_JWKS_URL: 'file:///keys', ...PARTIES, ...SQLITE },
-      ['JWT_JWKS_URL must be an http or https URL; got another form.'],
-    ],
-    [
-      'a JWKS URL that is not a URL',
-      { JWT_JWKS_URL: 'keys', ...PARTIES, ...SQLITE },
       ['JWT_JWKS_URL must be an http or https URL; got another form.'],
     ],
     [
@@ -369,14 +351,6 @@ describe('invalid settings', () => {
       [
         'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got none.',
         'JWT_ISSUER must be the iss of every token; got none.',
-      ],
-    ],
-    [
-      'an issuer alone',
-      { JWT_ISSUER: 'i', ...SQLITE },
-      [
-        'Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got none.',
-        'JWT_AUDIENCE must be the aud of every token; got none.',
       ],
     ],
     [
@@ -447,25 +421,26 @@ describe('invalid settings', () => {
     ]);
   });
 
-  it.each([
-    ['DATABASE_WAIT_MS', 0, 3_600_000],
-    ['DEADLINE_MS', 1, 600_000],
-    ['DRAIN_DELAY_MS', 0, 600_000],
-    ['GRPC_IDLE_MS', 1_000, 86_400_000],
-    ['GRPC_MAX_AGE_MS', 0, 86_400_000],
-    ['HTTP_IDLE_MS', 1_000, 86_400_000],
-    ['MAX_CALLS', 1, 1_000_000],
-    ['MAX_CONNECTIONS', 1, 1_000_000],
-    ['MAX_MESSAGE_BYTES', 1, 16_777_216],
-    ['MAX_STREAMS', 1, 1_000_000],
-    ['MAX_WAITING_CALLS', 2, 1_000_000],
-    ['ROUTE_CACHE_MIB', 0, 1_024],
-  ])('include %s outside %i to %i', (name, least, most) => {
+  it.each<[string, number, number, (config: Config) => number]>([
+    ['DATABASE_WAIT_MS', 0, 3_600_000, (config) => config.databaseWaitMs],
+    ['DEADLINE_MS', 1, 600_000, ({ limits }) => limits.deadlineMs],
+    ['DRAIN_DELAY_MS', 0, 600_000, (config) => config.drainDelayMs],
+    ['GRPC_IDLE_MS', 1_000, 86_400_000, ({ limits }) => limits.grpcIdleMs],
+    ['GRPC_MAX_AGE_MS', 0, 86_400_000, ({ limits }) => limits.grpcMaxAgeMs],
+    ['HTTP_IDLE_MS', 1_000, 86_400_000, ({ limits }) => limits.httpIdleMs],
+    ['MAX_CALLS', 1, 1_000_000, ({ limits }) => limits.maxCalls],
+    ['MAX_CONNECTIONS', 1, 1_000_000, ({ limits }) => limits.maxConnections],
+    ['MAX_MESSAGE_BYTES', 1, 16_777_216, ({ limits }) => limits.maxMessageBytes],
+    ['MAX_STREAMS', 1, 1_000_000, ({ limits }) => limits.maxStreams],
+    ['MAX_WAITING_CALLS', 2, 1_000_000, ({ limits }) => limits.maxWaitingCalls],
+    ['ROUTE_CACHE_MIB', 0, 1_024, ({ routeCacheBytes }) => routeCacheBytes / 1_048_576],
+  ])('include %s outside %i to %i', (name, least, most, valueIn) => {
     const problems = (value: number): string[] => problemsOf({ ...JWT, ...MYSQL, [name]: String(value) });
     const refused = (value: number): string[] => [
       `${name} must be a whole number from ${least} to ${most}; got "${value}".`,
     ];
-    expect([problems(least), problems(most)]).toEqual([[], []]);
+    for (const value of [least, most])
+      expect(valueIn(readConfig({ ...JWT, ...MYSQL, [name]: String(value) }))).toBe(value);
     expect([problems(least - 1), problems(most + 1)]).toEqual([refused(least - 1), refused(most + 1)]);
   });
 

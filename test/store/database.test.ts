@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -53,6 +54,31 @@ describeOn(engines.slice(1))('the wait for $name', (engine) => {
       reachDatabase(knex, { waitMs: 20_000, log: (line) => lines.push(line) }),
     ).rejects.toMatchObject({ code: 'ER_ACCESS_DENIED_ERROR' });
     expect(lines).toEqual([]);
+  });
+});
+
+/** How a pool of Knex gives connections. */
+interface ConnectionClient {
+  acquireConnection(): Promise<{ readonly stream: Socket }>;
+  releaseConnection(connection: object): Promise<void>;
+}
+
+describeOn(engines.slice(1))('a connection to $name', (engine) => {
+  // An uncaught error would fail the run.
+  it('that the network loses while it ends is dropped, and the process goes on', async () => {
+    const { location, port, close } = await openEmpty(engine);
+    onTestFinished(close);
+    const proxy = await startTcpProxy(port);
+    onTestFinished(() => proxy.close());
+    const knex = openDatabase({ ...location, port: proxy.port } as typeof location, 50);
+    const client = knex.client as ConnectionClient;
+    const connection = await client.acquireConnection();
+    await client.releaseConnection(connection);
+    proxy.stall();
+    const closed = new Promise((resolve) => connection.stream.once('close', resolve));
+    await knex.destroy();
+    await closed;
+    expect(connection.stream.errored).toMatchObject({ code: 'ETIMEDOUT' });
   });
 });
 

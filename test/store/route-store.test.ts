@@ -119,11 +119,6 @@ describeOn(engines)('the store on $name', (engine) => {
     await expect(otherStore.findByIdempotencyKey(caller, 'find-you')).resolves.toBeUndefined();
   });
 
-  it('stores many routes without a request id for one caller', async () => {
-    await store.insert(entryOf(), 'allow');
-    await expect(store.insert(entryOf(), 'allow')).resolves.toEqual({ outcome: 'inserted' });
-  });
-
   it('stores one route for concurrent inserts of one shape while duplicates are refused', async () => {
     const path = `/${randomBytes(8).toString('hex')}`;
     const inserts = Array.from({ length: 50 }, async (_, index) => {
@@ -140,15 +135,6 @@ describeOn(engines)('the store on $name', (engine) => {
     );
   });
 
-  it('refuses a duplicate of a route that was stored while duplicates were allowed', async () => {
-    const first = entryOf({ path: '/earlier/:id' });
-    await store.insert(first, 'allow');
-    await expect(store.insert(entryOf({ path: '/earlier/:key' }), 'reject')).resolves.toEqual({
-      outcome: 'duplicate',
-      id: first.route.id,
-    });
-  });
-
   it('stores duplicates while they are allowed, and finds the first', async () => {
     const first = entryOf({ path: '/twice/:id' });
     const second = entryOf({ path: '/twice/:key' });
@@ -157,13 +143,6 @@ describeOn(engines)('the store on $name', (engine) => {
     await expect(store.find(second.route.id)).resolves.toEqual(second.route);
     await expect(store.findByShape(first.shape)).resolves.toBe(first.route.id);
     await expect(store.findByShape('GET /never')).resolves.toBeUndefined();
-  });
-
-  it('checks the request id before the shape', async () => {
-    const first = entryOf({ path: '/retried/:id' }, { idempotencyKey: 'retried' });
-    await store.insert(first, 'reject');
-    const again = entryOf({ path: '/retried/:id' }, { idempotencyKey: 'retried' });
-    await expect(store.insert(again, 'reject')).resolves.toEqual({ outcome: 'repeated', route: first.route });
   });
 
   it('treats a duplicate with a request id as a repeat when it comes again', async () => {

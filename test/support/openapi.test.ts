@@ -29,20 +29,9 @@ describe('checkResponse', () => {
     await expect(response.json()).resolves.toEqual(ROUTE);
   });
 
-  it('accepts a documented response of the HTTP test client', async () => {
-    await checkResponse(REQUEST, { status: 201, headers: HEADERS, text: JSON.stringify(ROUTE) });
-  });
-
   it.each([
     ['an undocumented status', REQUEST, new Response(null, { status: 418 }), 'status is not documented'],
     ['a missing field', REQUEST, created({ ...ROUTE, id: undefined }), "must have required property 'id'"],
-    [
-      'an additional field',
-      REQUEST,
-      created({ ...ROUTE, owner: 'me' }),
-      'must NOT have additional properties',
-    ],
-    ['a value out of bounds', REQUEST, created({ ...ROUTE, method: 'GE T' }), 'must match pattern'],
     ['a missing header', REQUEST, created(ROUTE, EVERYWHERE), 'The header Location is missing'],
     [
       'an undocumented header',
@@ -73,12 +62,6 @@ describe('checkResponse', () => {
       { ...REQUEST, url: '/v2/routing' },
       created(ROUTE),
       'must be 404',
-    ],
-    [
-      'a success status for an unsupported method',
-      { ...REQUEST, method: 'PUT' },
-      created(ROUTE),
-      'must be 405',
     ],
     [
       'an incomplete Allow header',

@@ -8,11 +8,9 @@ import { type DatabaseServer, startDatabaseServer } from '../rig/database-server
 import { figure } from '../rig/figures.js';
 import { ledgerOf } from '../rig/ledger.js';
 import { scale } from '../rig/scale.js';
-import { type ServiceProcess, spawnService, startProcess } from '../rig/service-process.js';
+import { spawnService, startProcess } from '../rig/service-process.js';
 
 const FAULT_MS = 1_000;
-/** Longer than the service takes for its first attempt to connect, even on a busy machine, in milliseconds. */
-const AWAY_MS = 4_000;
 /** The outcomes of calls that are allowed while the database cannot serve. */
 const OUTAGE = ['503', '504', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'];
 
@@ -140,18 +138,6 @@ it(
 );
 
 describe('if the database is unavailable at the start', needs('mariadbd'), () => {
-  it('the service waits for it up to DATABASE_WAIT_MS, and then serves', async () => {
-    const url = await server.createDatabase();
-    await server.kill();
-    const program = await spawnService({ DATABASE_URL: url, DATABASE_WAIT_MS: '20000' });
-    await sleep(AWAY_MS);
-    await server.start();
-    const { grpc = '', http = '' } = (await program.line('listening')) as Partial<ServiceProcess>;
-    const callers = new Callers({ grpc, http, each: 1 });
-    await acknowledgedAgain(callers);
-    expect(summary(await callers.stop()).bad).toEqual({});
-  });
-
   it.each([
     { wait: '0', atLeastMs: 0 },
     { wait: '4000', atLeastMs: 4_000 },
