@@ -62,6 +62,6 @@ describe('the log lines in docs/operations.md', () => {
 });
 
 it.each(rowsUnder('Failed starts'))('a failed start may print "%s"', (message) => {
-  const constant = message.replace('The service cannot start: ', '').split('…');
+  const constant = message.replace('The service cannot start: ', '').split(/: …|…|[A-Z]+(?:_[A-Z]+)+/);
   expect(constant.filter((part) => !SOURCES.some((source) => source.includes(part)))).toEqual([]);
 });

@@ -72,7 +72,7 @@ describe('the TLS files', () => {
       .toEqual(['TLS files renewed', 'the TLS certificate has expired']);
   });
 
-  it.each<[string, Record<string, string>, RegExp]>([
+  it.each<[string, Readonly<Record<string, string>>, RegExp]>([
     [
       'a key of another certificate',
       { cert: first.cert, key: second.key },
@@ -93,6 +93,7 @@ describe('the TLS files', () => {
       { cert: first.cert, key: 'key' },
       /key must hold a private key in PEM, without a passphrase\.$/,
     ],
+    ['a key that is too short', { ...authority.issue({ keyBits: 512 }) }, /too small/],
     ['authorities that are not PEM', { ...first, ca: '' }, /ca must hold certificates in PEM\.$/],
   ])('are refused at the start: %s', (_, contents, message) => {
     expect(() => follow(contents)).toThrow(message);

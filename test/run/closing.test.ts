@@ -91,6 +91,14 @@ describe('closing', () => {
     await expect(closing.close()).resolves.toBe(false);
   });
 
+  it('leaves no timer behind', async () => {
+    const timers = (): number => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length;
+    const before = timers();
+    await Promise.all(Array.from({ length: 50 }, () => new Closing().close()));
+    // The test runner has timers of its own.
+    expect(timers()).toBeLessThan(before + 50);
+  });
+
   it('reports the failures so far at its time limit', async () => {
     const closing = new Closing(1);
     closing.server('x', () => Promise.reject(new Error('gRPC')));

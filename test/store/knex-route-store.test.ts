@@ -107,6 +107,13 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
     expect(sent).toEqual(['insert']);
   });
 
+  it('takes one statement if a route of the same shape has come to this instance before', async () => {
+    await insertAll([entryOf({ path: '/known/:a' })]);
+    sent = [];
+    await expect(store.insert(entryOf({ path: '/known/:b' }), 'allow')).resolves.toEqual(INSERTED);
+    expect(sent).toEqual(['insert']);
+  });
+
   it('checks the key of a duplicate before its shape', async () => {
     const stored = entryOf({ path: '/both/:id' }, { idempotencyKey: 'both' });
     await database.store.insert(stored, 'allow');

@@ -16,6 +16,8 @@ interface Content {
   readonly addresses?: readonly string[];
   /** The remaining validity, in milliseconds; negative for an expired certificate. */
   readonly validMs?: number;
+  /** The length of its RSA key. */
+  readonly keyBits?: number;
 }
 
 /** A certificate authority for tests. */
@@ -44,8 +46,8 @@ export function createAuthority(): Authority {
   own.sign(keys.privateKey, forge.md.sha256.create());
   return {
     cert: forge.pki.certificateToPem(own),
-    issue({ names = ['localhost'], addresses = ['127.0.0.1'], validMs = HOUR_MS } = {}) {
-      const pair = newKeys();
+    issue({ names = ['localhost'], addresses = ['127.0.0.1'], validMs = HOUR_MS, keyBits } = {}) {
+      const pair = newKeys(keyBits);
       const issued = certificateFor(pair, validMs);
       issued.setSubject([{ name: 'commonName', value: 'Route Registry' }]);
       issued.setIssuer(name);
@@ -76,8 +78,8 @@ function certificateFor({ publicKey }: forge.pki.rsa.KeyPair, validMs: number): 
 }
 
 /** Node generates keys much faster than forge. */
-function newKeys(): forge.pki.rsa.KeyPair {
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+function newKeys(modulusLength = 2_048): forge.pki.rsa.KeyPair {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength });
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   const own = forge.pki.privateKeyFromPem(pem);
   return { privateKey: own, publicKey: forge.pki.setRsaPublicKey(own.n, own.e) };

@@ -1,5 +1,5 @@
 import { Metadata, status } from '@grpc/grpc-js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { CallContext, Reply } from '../../../src/calls/call.js';
 import { Metrics } from '../../../src/watch/metrics/metrics.js';
 import { type MetricText, readMetrics, sumOf } from '../../support/metric-text.js';
@@ -27,12 +27,17 @@ function replyOf(code: status): Reply {
 describe('a gRPC call', () => {
   it('is counted when it starts and, with its code and duration, when it ends', async () => {
     const { calls, read } = measuredCalls();
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(1_000);
+    onTestFinished(() => {
+      clock.mockRestore();
+    });
     let answer: (reply: Reply) => void = () => undefined;
     const reply = calls.interceptor(contextOf(GET), () => new Promise((resolve) => (answer = resolve)));
     const before = await read();
     expect(sumOf(before, 'grpc_server_started_total', OF_GET)).toBe(1);
     expect(sumOf(before, 'grpc_server_active_calls', OF_GET)).toBe(1);
     expect(sumOf(before, 'grpc_server_handled_total', OF_GET)).toBe(0);
+    clock.mockReturnValue(2_500);
     answer(replyOf(status.OK));
     await reply;
     const after = await read();
@@ -40,6 +45,7 @@ describe('a gRPC call', () => {
     expect(sumOf(after, 'grpc_server_handled_total')).toBe(1);
     expect(sumOf(after, 'grpc_server_handled_total', { ...OF_GET, grpc_code: 'OK' })).toBe(1);
     expect(sumOf(after, 'grpc_server_handling_seconds_count', OF_GET)).toBe(1);
+    expect(sumOf(after, 'grpc_server_handling_seconds_sum', OF_GET)).toBe(1.5);
   });
 
   it('that is refused at once is counted, with the reason of its refusal', async () => {
