@@ -41,7 +41,7 @@ export async function reachOrExplain(...reach: Parameters<typeof reachDatabase>)
   try {
     await reachDatabase(...reach);
   } catch (error) {
-    throw explained(`The database named by DATABASE_URL ${troubleWith(error)}`, error);
+    throw explained(troubleWith(error), error);
   }
 }
 

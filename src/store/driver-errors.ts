@@ -150,13 +150,14 @@ export function isOutOfReach(error: unknown): boolean {
   );
 }
 
-/** Why a database cannot be used at the start, as the predicate of a sentence about it. */
-export function troubleWith(error: unknown): 'cannot be reached' | 'refuses the login' | 'cannot be used' {
+/** Says, without a final dot, why the database cannot be used at the start. */
+export function troubleWith(error: unknown): string {
   const driverError = facts(error);
-  if (meaningOf(driverError) === 'login refused') return 'refuses the login';
+  if (meaningOf(driverError) === 'login refused')
+    return 'The database named by DATABASE_URL refuses the login';
   return AWAY_CODES.has(driverError.code) || driverError.name === TIMEOUT
-    ? 'cannot be reached'
-    : 'cannot be used';
+    ? 'The database named by DATABASE_URL cannot be reached'
+    : 'The database named by DATABASE_URL cannot be used';
 }
 
 /** Whether another process kept the embedded database locked for longer than a statement waits. */
