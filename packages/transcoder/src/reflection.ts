@@ -21,7 +21,7 @@ export interface ReflectionOptions {
    * For TLS to an IP address, use `tlsOptions` of `@route-registry/transcoder/grpc-js`.
    */
   readonly credentials: ChannelCredentials;
-  /** The time limit for reading a contract, in milliseconds. Default: 10,000. */
+  /** The time limit for reading a contract and fitting its files together, in milliseconds. Default: 10,000. */
   readonly deadlineMs?: number;
   /** Channel options of grpc-js. Each overrides the default of the same name. */
   readonly channelOptions?: ChannelOptions;
