@@ -152,6 +152,14 @@ describe('a contract by reflection', () => {
     });
   });
 
+  it('has further types that are asked for, as far as the server has them', async () => {
+    const detail = { name: 'detail.proto', package: 'b', messageType: [{ name: 'Detail' }] };
+    const descriptorSet = setOf([{ name: 'a.proto', service: [{ name: 'A' }] }, detail]);
+    const { address } = await start({ descriptorSet });
+    const contract = await reflect(address, { ...insecure, types: ['b.Detail', 'x.Lacking'] });
+    expect(filesOf(contract).sort()).toEqual(['a.proto', 'detail.proto']);
+  });
+
   it('can be taken over TLS, from an IP address', async () => {
     const { cert, key } = certificates.server;
     const identity = ServerCredentials.createSsl(null, [{ cert_chain: cert, private_key: key }]);
@@ -278,6 +286,8 @@ describe('a contract that is followed', () => {
   /** Follows a contract until the test ends. `events` is what the listener is told, in order. */
   function follow(target: string, refused?: string, deadlineMs = 10_000) {
     const events: string[] = [];
+    const contracts: ReflectedContract[] = [];
+    const wants: ((typeUrl: string) => void)[] = [];
     const ending = new AbortController();
     onTestFinished(() => {
       ending.abort();
@@ -286,7 +296,9 @@ describe('a contract that is followed', () => {
       target,
       { ...insecure, deadlineMs, signal: ending.signal },
       {
-        contract(contract, changed) {
+        contract(contract, changed, want) {
+          contracts.push(contract);
+          wants.push(want);
           if (contract.services.join() === refused) throw new Error('It cannot be served.');
           events.push(`${changed ? 'changed' : 'the same'}: ${contract.services.join()}`);
         },
@@ -297,7 +309,8 @@ describe('a contract that is followed', () => {
     const end = (): void => {
       ending.abort();
     };
-    return { events, ended, end };
+    const want = (typeUrl: string): void => wants.at(-1)?.(typeUrl);
+    return { events, contracts, want, ended, end };
   }
 
   const CHANGED = { descriptorSet: libraryDescriptorSet, listed: ['library.v1.Library'] };
@@ -322,6 +335,33 @@ describe('a contract that is followed', () => {
     await eventually(() => events).toHaveLength(1);
     await start({ address });
     await eventually(() => events.at(-1)).toBe('changed: greeter.v1.Greeter');
+  });
+
+  it('is taken again with the types that are wanted, each asked for once, and stays the same without any', async () => {
+    const detail = { name: 'detail.proto', package: 'b', messageType: [{ name: 'Detail' }] };
+    const descriptorSet = setOf([{ name: 'a.proto', service: [{ name: 'A' }] }, detail]);
+    const { address, questions } = await start({ descriptorSet });
+    const { events, contracts, want } = follow(address);
+    await eventually(() => events).toHaveLength(1);
+    expect(filesOf(contracts.at(-1) as ReflectedContract)).toEqual(['a.proto']);
+    want('type.googleapis.com/x.Lacking');
+    await eventually(() => questions).toContain('fileContainingSymbol x.Lacking');
+    for (const odd of ['', 'a/', 'a b', `b.${'x'.repeat(300)}`, 'x.Lacking']) want(odd);
+    want('type.googleapis.com/b.Detail');
+    await eventually(() => events).toEqual(['changed: A', 'changed: A']);
+    expect(filesOf(contracts.at(-1) as ReflectedContract).sort()).toEqual(['a.proto', 'detail.proto']);
+    const asked = questions.filter((each) => each.startsWith('fileContainingSymbol') && !each.endsWith(' A'));
+    expect([...new Set(asked)]).toEqual(['fileContainingSymbol x.Lacking', 'fileContainingSymbol b.Detail']);
+  });
+
+  it('asks for no more than 100 types', async () => {
+    const { address, questions } = await start();
+    const { events, want } = follow(address);
+    await eventually(() => events).toHaveLength(1);
+    for (let number = 0; number < 300; number += 1) want(`x.Y${number}`);
+    await eventually(() => questions).toContain('fileContainingSymbol x.Y99');
+    expect(questions.filter((each) => each.includes(' x.Y'))).toHaveLength(100);
+    expect(events).toHaveLength(1);
   });
 
   it('stays as it was if a later one cannot be taken or served, and each failure is reported once', async () => {

@@ -49,17 +49,18 @@ export async function linkFiles(
     const imports = new Set(dependency);
     const missing = dependency.filter((each) => !known.has(each));
     const where = missing.length === 0 ? '' : `; it lacks ${missing.join(' and ')}, which ${name} imports`;
-    for (const use of typeUses(file)) {
-      if (pauses.due) await pauses.take();
-      const target = symbolFor(use, symbols);
-      if (target === undefined) {
-        const type = use.written.replace(/^\./, '');
-        links.push({ use, target, lack: `it needs ${type}, which the server does not describe${where}` });
-        continue;
+    for await (const uses of pauses.slices(typeUses(file))) {
+      for (const use of uses) {
+        const target = symbolFor(use, symbols);
+        if (target === undefined) {
+          const type = use.written.replace(/^\./, '') || 'a type without a name';
+          links.push({ use, target, lack: `it needs ${type}, which the server does not describe${where}` });
+          continue;
+        }
+        links.push({ use, target });
+        use.write(`.${target.name}`);
+        if (target.file !== file) imports.add(target.file.name);
       }
-      links.push({ use, target });
-      use.write(`.${target.name}`);
-      if (target.file !== file) imports.add(target.file.name);
     }
     file.dependency = [...imports];
   }

@@ -3,6 +3,8 @@ import { status } from '@grpc/grpc-js';
 
 /** How long other work of the process may have to wait, in milliseconds. */
 const SLICE_MS = 10;
+/** The number of messages, or of uses of types, that take far less. */
+const SLICE = 1_000;
 
 /** Divides long work into slices, between which the process does its other work. */
 export class Pauses {
@@ -14,13 +16,27 @@ export class Pauses {
     this.#deadline = deadline;
   }
 
-  /** Whether it is time for a pause. */
-  get due(): boolean {
-    return performance.now() >= this.#until;
+  /** The items in slices, with pauses between them. @param size the number of items in a slice. */
+  async *slices<Item>(items: Iterable<Item>, size = SLICE): AsyncGenerator<readonly Item[]> {
+    let slice: Item[] = [];
+    for (const item of items) {
+      slice.push(item);
+      if (slice.length < size) continue;
+      yield slice;
+      slice = [];
+      await this.take();
+    }
+    yield slice;
+    await this.take();
   }
 
-  /** @throws Error (rejects) with the code `DEADLINE_EXCEEDED` if the deadline has passed. */
+  /**
+   * Pauses if it is time to.
+   *
+   * @throws Error (rejects) with the code `DEADLINE_EXCEEDED` if the deadline has passed.
+   */
   async take(): Promise<void> {
+    if (performance.now() < this.#until) return;
     await nextTurn();
     if (Date.now() >= this.#deadline)
       throw Object.assign(new Error('The deadline has passed.'), { code: status.DEADLINE_EXCEEDED });

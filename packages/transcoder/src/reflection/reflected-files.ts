@@ -8,6 +8,7 @@ import {
   toBinary,
 } from '@bufbuild/protobuf';
 import {
+  type DescriptorProto,
   DescriptorProtoSchema,
   EnumDescriptorProtoSchema,
   type FileDescriptorProto,
@@ -68,9 +69,18 @@ export class ReflectedFiles {
 
   /** Fetches the file of a service, unless it is already there. @returns why there is none; undefined if there is one */
   async takeService(name: string): Promise<string | undefined> {
-    if (!this.#symbols.has(name)) await this.#takeSymbol(name);
+    await this.takeSymbol(name);
     if (this.#symbols.get(name)?.kind === 'service') return undefined;
     return `the server lists it, but ${this.#unreadable ? 'its descriptor cannot be read' : 'has no descriptor of it'}`;
+  }
+
+  /** Fetches the file of a symbol, unless it is already there, if the server has it. */
+  async takeSymbol(name: string): Promise<void> {
+    if (this.#symbols.has(name)) return;
+    await this.#take({ case: 'fileContainingSymbol', value: name });
+    // The npm package `@grpc/reflection` writes the names of symbols without a package with a leading dot.
+    if (!this.#symbols.has(name) && !name.includes('.'))
+      await this.#take({ case: 'fileContainingSymbol', value: `.${name}` });
   }
 
   /**
@@ -86,10 +96,9 @@ export class ReflectedFiles {
         for (const name of dependency)
           if (!this.#names.has(name)) await this.#take({ case: 'fileByFilename', value: name });
       }
-      for (const use of typeUses(this.#files[using] as FileDescriptorProto)) {
-        if (this.#pauses.due) await this.#pauses.take();
-        if (symbolFor(use, this.#symbols) === undefined) await this.#takeType(use);
-      }
+      const file = this.#files[using] as FileDescriptorProto;
+      for await (const uses of this.#pauses.slices(typeUses(file)))
+        for (const use of uses) if (symbolFor(use, this.#symbols) === undefined) await this.#takeType(use);
     }
   }
 
@@ -98,11 +107,9 @@ export class ReflectedFiles {
     const known = { files: this.#files, symbols: this.#symbols, twice: this.#twice };
     const { files, reasons } = await soundFiles(known, this.#pauses);
     const parts: Uint8Array[] = [];
-    for (const file of files) {
-      if (this.#pauses.due) await this.#pauses.take();
-      // Sets in a row are one set.
-      parts.push(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] })));
-    }
+    // Sets in a row are one set.
+    for await (const file of this.#pauses.slices(files, 1))
+      parts.push(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [...file] })));
     return { descriptorSet: Buffer.concat(parts), reasons };
   }
 
@@ -110,18 +117,11 @@ export class ReflectedFiles {
   async #takeType(use: TypeUse): Promise<void> {
     const names = [...readings(use)];
     for (const name of names) {
-      await this.#takeSymbol(name);
+      await this.takeSymbol(name);
       if (symbolFor(use, this.#symbols) !== undefined) return;
     }
     const own = names.map(ownFile).find((file) => file !== undefined);
     if (own !== undefined) this.#add(own);
-  }
-
-  async #takeSymbol(name: string): Promise<void> {
-    await this.#take({ case: 'fileContainingSymbol', value: name });
-    // The npm package `@grpc/reflection` writes the names of symbols without a package with a leading dot.
-    if (!this.#symbols.has(name) && !name.includes('.'))
-      await this.#take({ case: 'fileContainingSymbol', value: `.${name}` });
   }
 
   /** Fetches the files that a request asks for. If the server does not have them, none are added. */
@@ -139,7 +139,7 @@ export class ReflectedFiles {
       this.#bytes += bytes.length;
       if (this.#bytes > MAX_SET_BYTES)
         throw new ReflectionError(status.RESOURCE_EXHAUSTED, 'The contract is larger than 64 MiB.');
-      if (this.#pauses.due) await this.#pauses.take();
+      await this.#pauses.take();
       const file = readFile(bytes);
       if (file === undefined) this.#unreadable = true;
       else this.#add(file);
@@ -158,7 +158,7 @@ export class ReflectedFiles {
     const { messageType, enumType, service, extension, dependency } = file;
     if ([messageType, enumType, service, extension, dependency].every(({ length }) => length === 0)) return;
     // Two files may have the same name, such as `common.proto` in different directories.
-    while (this.#names.has(file.name)) file.name = `${file.name}_`;
+    if (this.#names.has(file.name)) file.name = `${file.name}#${this.#files.length}`;
     this.#names.add(file.name);
     this.#files.push(file);
     for (const symbol of symbolsOf(file)) {
@@ -182,11 +182,19 @@ export class ReflectedFiles {
   }
 }
 
-/** @returns undefined if the bytes are not a file. */
+/** The longest package, and the longest name of a message, in characters. */
+const MAX_NAME = 255;
+
+/** @returns undefined if the bytes are not a file, or one with names that are too long to compare many of them. */
 function readFile(bytes: Uint8Array): FileDescriptorProto | undefined {
   try {
-    return fromBinary(FileDescriptorProtoSchema, bytes);
+    const file = fromBinary(FileDescriptorProtoSchema, bytes);
+    return file.package.length <= MAX_NAME && haveShortNames(file.messageType) ? file : undefined;
   } catch {
     return undefined;
   }
+}
+
+function haveShortNames(messages: readonly DescriptorProto[]): boolean {
+  return messages.every(({ name, nestedType }) => name.length <= MAX_NAME && haveShortNames(nestedType));
 }

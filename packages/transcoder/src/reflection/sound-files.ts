@@ -32,15 +32,18 @@ export async function soundFiles(known: KnownFiles, pauses: Pauses): Promise<Sou
   const { symbols, twice } = known;
   const reasons: Reasons = new Map();
   const faults = new Map<FileDescriptorProto, string>();
-  for (const file of known.files) {
-    const fault = faultOfFile(file);
-    if (fault !== undefined) faults.set(file, fault);
+  for await (const files of pauses.slices(known.files)) {
+    for (const file of files) {
+      const fault = faultOfFile(file);
+      if (fault !== undefined) faults.set(file, fault);
+    }
   }
-  for (const symbol of symbols.values()) {
-    if (pauses.due) await pauses.take();
-    const fault = faults.get(symbol.file) ?? faultOf(symbol);
-    if (fault !== undefined)
-      reasons.set(symbol.name, `the server describes ${symbol.name} wrongly, ${fault}`);
+  for await (const some of pauses.slices(symbols.values())) {
+    for (const symbol of some) {
+      const fault = faults.get(symbol.file) ?? faultOf(symbol);
+      if (fault !== undefined)
+        reasons.set(symbol.name, `the server describes ${symbol.name} wrongly, ${fault}`);
+    }
   }
   for (const [name, [one, other]] of twice)
     reasons.set(name, `the server defines ${name} twice, differently in ${one} and ${other}`);
@@ -58,10 +61,7 @@ export async function soundFiles(known: KnownFiles, pauses: Pauses): Promise<Sou
     const [first, ...others] = proto.method.map((method) => reasons.get(joined(name, method.name)));
     if (first !== undefined && !others.includes(undefined) && !reasons.has(name)) reasons.set(name, first);
   }
-  for (const file of files) {
-    if (pauses.due) await pauses.take();
-    prune(file, reasons);
-  }
+  for await (const [file] of pauses.slices(files, 1)) if (file !== undefined) prune(file, reasons);
   return { files, reasons };
 }
 
@@ -82,16 +82,18 @@ async function dependentsOf(
     else others.push(dependent);
   };
   for (const { name, parent } of symbols.values()) if (parent !== undefined) add(parent, name);
-  for (const { use, target, lack } of links) {
-    if (pauses.due) await pauses.take();
-    const { user, file } = use;
-    if (target === undefined) reasons.set(user, lack);
-    else if (placeOf(target.file) > placeOf(file))
-      reasons.set(
-        user,
-        `it needs ${target.name}, and ${file.name} and ${target.file.name} import each other`,
-      );
-    else add(target.name, user);
+  const because = (name: string, reason: string): void => {
+    if (!reasons.has(name)) reasons.set(name, reason);
+  };
+  for await (const some of pauses.slices(links)) {
+    for (const { use, target, lack } of some) {
+      const { user, file } = use;
+      if (target === undefined) because(user, lack);
+      else if (placeOf(target.file) > placeOf(file)) {
+        const both = `${file.name} and ${target.file.name}`;
+        because(user, `it needs ${target.name}, and ${both} import each other`);
+      } else add(target.name, user);
+    }
   }
   return dependents;
 }

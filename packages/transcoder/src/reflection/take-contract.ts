@@ -18,18 +18,24 @@ export interface ReflectedContract {
   readonly skipped: readonly string[];
 }
 
-/** Reads the contract with the first protocol version that the server supports. @throws ReflectionError (rejects) */
+/**
+ * Reads the contract with the first protocol version that the server supports.
+ *
+ * @param types full names of further types to take, as far as the server has them.
+ * @throws ReflectionError (rejects)
+ */
 export async function takeContract(
   client: Client,
   target: string,
   deadlineMs: number,
+  types: Iterable<string>,
 ): Promise<ReflectedContract> {
   const deadline = Date.now() + deadlineMs;
   let last: unknown;
   for (const version of VERSIONS) {
     const stream = new ReflectionStream(client, version, deadline);
     try {
-      return await contractOf(stream, target, deadline);
+      return await contractOf(stream, target, deadline, types);
     } catch (error) {
       last = error;
       if ((error as Partial<ServiceError>).code !== status.UNIMPLEMENTED) break;
@@ -44,6 +50,7 @@ async function contractOf(
   stream: ReflectionStream,
   target: string,
   deadline: number,
+  types: Iterable<string>,
 ): Promise<ReflectedContract> {
   const listed = await stream.ask({ case: 'listServices', value: '*' });
   const found = listed.case === 'listServicesResponse' ? listed.value.service : [];
@@ -58,6 +65,7 @@ async function contractOf(
     if (lack === undefined) described.add(name);
     else skipped.push(`${name}: ${lack}.`);
   }
+  for (const name of types) await files.takeSymbol(name);
   await files.complete();
   const { descriptorSet, reasons } = await files.set();
   for (const [name, reason] of reasons) {

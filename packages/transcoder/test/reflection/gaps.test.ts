@@ -4,9 +4,10 @@ import {
   FieldDescriptorProto_Type as FieldType,
   FileDescriptorSetSchema,
 } from '@bufbuild/protobuf/wkt';
-import { credentials } from '@grpc/grpc-js';
+import { credentials, status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { reflect } from '../../src/reflection.js';
+import { Pauses } from '../../src/reflection/pauses.js';
 import fc from '../support/fast-check.js';
 import { type File, type Lies, startLying } from '../support/lying-server.js';
 
@@ -207,6 +208,21 @@ describe('a service is left out with the reason, and the others are served, afte
       [Buffer.from('no file')],
       'the server lists it, but its descriptor cannot be read',
     ],
+    [
+      'a package with a name that is too long',
+      [service('Bad', [], { package: 'a'.repeat(256) })],
+      'the server lists it, but its descriptor cannot be read',
+    ],
+    [
+      'a message with a name that is too long',
+      [odd({ nestedType: [plain('N'.repeat(256))] })],
+      'the server lists it, but its descriptor cannot be read',
+    ],
+    [
+      'a field of a message without a name',
+      [odd({ field: [field({ type: MESSAGE })] })],
+      'it needs a type without a name, which the server does not describe',
+    ],
     ['the file of another service', [GOOD], 'the server lists it, but has no descriptor of it'],
     [
       'a message of its name',
@@ -325,6 +341,43 @@ describe('a service is left out with the reason, and the others are served, afte
     expect(registry.getService('a.Good')?.methods).toHaveLength(1);
   });
 });
+
+describe('a large contract', () => {
+  const LARGE = 5_000;
+  const many = service(
+    'Many',
+    Array.from({ length: LARGE }, (_, index) => `.a.M${index}`),
+    {
+      messageType: Array.from({ length: LARGE }, (_, index) =>
+        holder(`M${index}`, `.a.M${LARGE - 1 - index}`),
+      ),
+    },
+  );
+
+  it('is taken while the process does other work', async () => {
+    let turns = 0;
+    const ticking = setInterval(() => (turns += 1), 1);
+    const { services, registry } = await taken(['a.Many'], { 'a.Many': [many] });
+    clearInterval(ticking);
+    expect(services).toEqual(['a.Good', 'a.Many']);
+    expect(registry.getService('a.Many')?.methods).toHaveLength(LARGE);
+    expect(turns).toBeGreaterThan(1);
+  });
+
+  it('is refused when its time is over, also while its files are fitted together', async () => {
+    const pauses = new Pauses(Date.now());
+    await expect(pauses.take()).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
+    const endless = async (): Promise<void> => {
+      const slices = new Pauses(Date.now() + 50).slices(numbers(), 10);
+      for await (const slice of slices) expect(slice).toHaveLength(10);
+    };
+    await expect(endless()).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
+  });
+});
+
+function* numbers(): Generator<number> {
+  for (let number = 0; ; number += 1) yield number;
+}
 
 describe('whatever a server describes', () => {
   const names = ['A', 'B', 'C'];
