@@ -309,7 +309,9 @@ describe('a contract that is followed', () => {
     const end = (): void => {
       ending.abort();
     };
-    const want = (typeUrl: string): void => wants.at(-1)?.(typeUrl);
+    const want = (typeUrl: string): void => {
+      wants.at(-1)?.(typeUrl);
+    };
     return { events, contracts, want, ended, end };
   }
 

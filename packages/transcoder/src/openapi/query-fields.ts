@@ -20,6 +20,8 @@ interface QueryFields {
  * contain each other have so many paths that their number is the factorial of the number of messages.
  */
 const MAX_FIELDS = 500;
+/** The most fields that are looked at on the way to them. */
+const MAX_STEPS = 10_000;
 
 /**
  * The paths of the fields that a request has neither in its path nor in its body, nor can have: of a oneof, only one
@@ -72,7 +74,7 @@ class Walk {
   }
 
   get isFull(): boolean {
-    return this.#steps > MAX_FIELDS && this.depth > 1;
+    return this.depth > 1 && (this.paths.length > MAX_FIELDS || this.#steps > MAX_STEPS);
   }
 
   enter(message: DescMessage, parents: FieldPath): void {

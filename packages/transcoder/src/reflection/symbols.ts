@@ -91,7 +91,9 @@ function* fieldUses(
     file,
     user,
     mayBeEntry: mayHaveEntries && type === FieldType.MESSAGE && label === Label.REPEATED,
-    write: (name) => (field.typeName = name),
+    write: (name) => {
+      field.typeName = name;
+    },
   };
 }
 
@@ -100,7 +102,9 @@ function* extensionUses(
   file: FileDescriptorProto,
   scope: string,
 ): Generator<TypeUse> {
-  const write = (name: string): void => void (extension.extendee = name);
+  const write = (name: string): void => {
+    extension.extendee = name;
+  };
   const { extendee: written, name } = extension;
   const user = joined(scope, name);
   yield { kind: 'message', written, scope, file, user, mayBeEntry: false, write };
@@ -120,7 +124,9 @@ function methodUse(
     file,
     user: joined(service, method.name),
     mayBeEntry: false,
-    write: (name) => (method[key] = name),
+    write: (name) => {
+      method[key] = name;
+    },
   };
 }
 

@@ -21,6 +21,10 @@ export class WantedTypes {
 
   /** Resolves once there are more than the given number. */
   async more(than: number): Promise<void> {
-    while (this.names.size <= than) await new Promise<void>((resolve) => (this.#wake = resolve));
+    while (this.names.size <= than) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
   }
 }
