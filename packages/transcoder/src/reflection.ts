@@ -10,6 +10,7 @@ import { CHANNEL_DEFAULTS } from './grpc-js/channel-defaults.js';
 import { MAX_SET_BYTES } from './reflection/reflected-files.js';
 import { ReflectionError } from './reflection/reflection-error.js';
 import { type ReflectedContract, takeContract } from './reflection/take-contract.js';
+import { WantedTypes } from './reflection/wanted-types.js';
 
 export { ReflectionError } from './reflection/reflection-error.js';
 export type { ReflectedContract } from './reflection/take-contract.js';
@@ -21,12 +22,17 @@ export interface ReflectionOptions {
    * For TLS to an IP address, use `tlsOptions` of `@route-registry/transcoder/grpc-js`.
    */
   readonly credentials: ChannelCredentials;
-  /** The time limit for reading a contract, in milliseconds. Default: 10,000. */
+  /** The time limit for reading a contract and fitting its files together, in milliseconds. Default: 10,000. */
   readonly deadlineMs?: number;
   /** The metadata of each call, such as `authorization`, by lower-case key. Default: none. */
   readonly metadata?: ReadonlyMap<string, string>;
   /** Channel options of grpc-js. Each overrides the default of the same name. */
   readonly channelOptions?: ChannelOptions;
+  /**
+   * The full names of further types to take, such as those in a `google.protobuf.Any`, which no method names. Those that
+   * the server lacks are left out. Default: none.
+   */
+  readonly types?: Iterable<string>;
 }
 
 /** The callbacks of `followContract`. */
@@ -35,8 +41,12 @@ export interface ContractListener {
    * Called with the contract, at first and after each reconnection. `changed` tells whether it differs from the
    * previous one, and is true the first time. If this throws an error, `failed` is called with it; the first time,
    * `followContract` rejects with it.
+   *
+   * @param want asks for a type that the contract lacks, by the type URL of a `google.protobuf.Any`. If the server has
+   *   it, `contract` is called again after a second, with a contract that has the type, too. At most 100 types are asked
+   *   for.
    */
-  contract(contract: ReflectedContract, changed: boolean): void;
+  contract(contract: ReflectedContract, changed: boolean, want: (typeUrl: string) => void): void;
   /**
    * Called when the server cannot be reached, with the reason in one sentence. The next attempt follows after a second.
    */
@@ -61,11 +71,11 @@ const RETRY_MS = 1_000;
  */
 export async function reflect(
   target: string,
-  { deadlineMs = DEADLINE_MS, metadata, ...options }: ReflectionOptions,
+  { deadlineMs = DEADLINE_MS, metadata, types = [], ...options }: ReflectionOptions,
 ): Promise<ReflectedContract> {
   const client = open(target, options);
   try {
-    return await takeContract(client, target, deadlineMs, metadata);
+    return await takeContract(client, target, { deadlineMs, metadata, types });
   } finally {
     client.close();
   }
@@ -84,13 +94,18 @@ export async function followContract(
   {
     deadlineMs = DEADLINE_MS,
     metadata,
+    types = [],
     signal = new AbortController().signal,
     ...options
   }: ReflectionOptions & { readonly signal?: AbortSignal },
   listener: ContractListener,
 ): Promise<void> {
   const client = open(target, options);
+  const wanted = new WantedTypes();
+  const named = [...types];
   let taken: ReflectedContract | undefined;
+  /** Whether the contract is only read again for further types. */
+  let further = false;
   const close = (): void => {
     client.close();
   };
@@ -99,11 +114,16 @@ export async function followContract(
   try {
     while (!ended()) {
       try {
-        const contract = await takeContract(client, target, deadlineMs, metadata);
-        listener.contract(contract, taken === undefined || !areEqual(taken, contract));
+        const { size } = wanted.names;
+        const asked = [...named, ...wanted.names];
+        const contract = await takeContract(client, target, { deadlineMs, metadata, types: asked });
+        const changed = taken === undefined || !areEqual(taken, contract);
+        if (changed || !further) listener.contract(contract, changed, wanted.add);
         taken = contract;
-        await disconnected(client);
+        const more = wanted.more(size).then(() => pause(RETRY_MS, true));
+        further = await Promise.race([disconnected(client), more]);
       } catch (error) {
+        further = false;
         if (ended()) return;
         const away = error instanceof ReflectionError && error.code === status.UNAVAILABLE;
         if (away) listener.waiting(error.message);
@@ -118,7 +138,10 @@ export async function followContract(
   }
 }
 
-function open(target: string, { credentials, channelOptions }: ReflectionOptions): Client {
+function open(
+  target: string,
+  { credentials, channelOptions }: Pick<ReflectionOptions, 'credentials' | 'channelOptions'>,
+): Client {
   return new Client(target, credentials, {
     ...CHANNEL_DEFAULTS,
     'grpc.max_receive_message_length': MAX_SET_BYTES,
@@ -133,15 +156,15 @@ function areEqual(one: ReflectedContract, other: ReflectedContract): boolean {
   );
 }
 
-/** Resolves once the channel has no connection. */
-function disconnected(client: Client): Promise<void> {
+/** Resolves with false once the channel has no connection. */
+function disconnected(client: Client): Promise<false> {
   const channel = client.getChannel();
   const { READY } = connectivityState;
   return new Promise((resolve) => {
-    if (channel.getConnectivityState(false) !== READY) resolve();
+    if (channel.getConnectivityState(false) !== READY) resolve(false);
     else
       channel.watchConnectivityState(READY, Infinity, () => {
-        resolve();
+        resolve(false);
       });
   });
 }

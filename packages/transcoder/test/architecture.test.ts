@@ -25,7 +25,7 @@ testLayers({
         'command.ts',
         'command-settings.ts',
         'reflection.ts',
-        ...['reflected-files', 'reflection-error', 'reflection-stream', 'take-contract'].map(
+        ...['pauses', 'reflected-files', 'reflection-error', 'reflection-stream', 'take-contract'].map(
           (name) => `reflection/${name}.ts`,
         ),
         'grpc-js.ts',

@@ -25,6 +25,7 @@ import { tlsOptions } from '../src/grpc-js.js';
 import { createTranscoder } from '../src/index.js';
 import { followContract, reflect, type ReflectedContract } from '../src/reflection.js';
 import { greeterDescriptorSet, libraryDescriptorSet } from './support/library-contract.js';
+import { files, listed } from './support/lying-server.js';
 import { opening } from './support/opening.js';
 import { type Reflecting, type ReflectionCall, startReflecting } from './support/reflecting-server.js';
 
@@ -134,7 +135,7 @@ describe('a contract by reflection', () => {
   it('keeps its public imports, even if one before them is left out', async () => {
     const descriptorSet = setOf([
       { name: 'lacking.proto' },
-      { name: 'public.proto' },
+      { name: 'public.proto', enumType: [{ name: 'Public' }] },
       {
         name: 'service.proto',
         dependency: ['lacking.proto', 'public.proto'],
@@ -149,6 +150,14 @@ describe('a contract by reflection', () => {
       dependency: ['public.proto'],
       publicDependency: [0],
     });
+  });
+
+  it('has further types that are asked for, as far as the server has them', async () => {
+    const detail = { name: 'detail.proto', package: 'b', messageType: [{ name: 'Detail' }] };
+    const descriptorSet = setOf([{ name: 'a.proto', service: [{ name: 'A' }] }, detail]);
+    const { address } = await start({ descriptorSet });
+    const contract = await reflect(address, { ...insecure, types: ['b.Detail', 'x.Lacking'] });
+    expect(filesOf(contract).sort()).toEqual(['a.proto', 'detail.proto']);
   });
 
   it('can be taken over TLS, from an IP address', async () => {
@@ -226,16 +235,6 @@ describe('reflection fails', () => {
       status.UNKNOWN,
       'The server ends the call without an answer.',
     ],
-    [
-      'sends invalid files',
-      (stream) => {
-        answerWith(stream, services(['a.A']));
-        const fileDescriptorProto = [Buffer.from('no file')];
-        answerWith(stream, { case: 'fileDescriptorResponse', value: { fileDescriptorProto } });
-      },
-      status.UNKNOWN,
-      '',
-    ],
   ])('if the server %s', async (_, reflection, code, text) => {
     const { address } = await failing(reflection);
     const error = await failure(address).catch((reason: unknown) => reason);
@@ -263,15 +262,15 @@ describe('reflection fails', () => {
     const error = await failure(address).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: status.DATA_LOSS });
     expect(String(error)).toContain(
-      'It lacks greeter/v1/greeting.proto, which greeter/v1/greeter.proto imports.',
+      `; it lacks greeter/v1/greeting.proto, which greeter/v1/greeter.proto imports. ${address} describes no service whole.`,
     );
   });
 
   it('if the files are larger than 64 MiB', async () => {
-    const listed = ['a.A', 'b.B', 'c.C', 'd.D'];
+    const names = ['a.A', 'b.B', 'c.C', 'd.D'];
     const { address } = await failing((stream) => {
       stream.on('data', ({ messageRequest: { case: asked, value } }: ServerReflectionRequest) => {
-        if (asked === 'listServices') answerWith(stream, services(listed));
+        if (asked === 'listServices') answerWith(stream, listed(names));
         else
           answerWith(stream, files([{ name: value as string, dependency: ['x'.repeat(17 * 1024 * 1024)] }]));
       });
@@ -287,6 +286,8 @@ describe('a contract that is followed', () => {
   /** Follows a contract until the test ends. `events` is what the listener is told, in order. */
   function follow(target: string, refused?: string, deadlineMs = 10_000) {
     const events: string[] = [];
+    const contracts: ReflectedContract[] = [];
+    const wants: ((typeUrl: string) => void)[] = [];
     const ending = new AbortController();
     onTestFinished(() => {
       ending.abort();
@@ -295,7 +296,9 @@ describe('a contract that is followed', () => {
       target,
       { ...insecure, deadlineMs, signal: ending.signal },
       {
-        contract(contract, changed) {
+        contract(contract, changed, want) {
+          contracts.push(contract);
+          wants.push(want);
           if (contract.services.join() === refused) throw new Error('It cannot be served.');
           events.push(`${changed ? 'changed' : 'the same'}: ${contract.services.join()}`);
         },
@@ -306,7 +309,10 @@ describe('a contract that is followed', () => {
     const end = (): void => {
       ending.abort();
     };
-    return { events, ended, end };
+    const want = (typeUrl: string): void => {
+      wants.at(-1)?.(typeUrl);
+    };
+    return { events, contracts, want, ended, end };
   }
 
   const CHANGED = { descriptorSet: libraryDescriptorSet, listed: ['library.v1.Library'] };
@@ -331,6 +337,33 @@ describe('a contract that is followed', () => {
     await eventually(() => events).toHaveLength(1);
     await start({ address });
     await eventually(() => events.at(-1)).toBe('changed: greeter.v1.Greeter');
+  });
+
+  it('is taken again with the types that are wanted, each asked for once, and stays the same without any', async () => {
+    const detail = { name: 'detail.proto', package: 'b', messageType: [{ name: 'Detail' }] };
+    const descriptorSet = setOf([{ name: 'a.proto', service: [{ name: 'A' }] }, detail]);
+    const { address, questions } = await start({ descriptorSet });
+    const { events, contracts, want } = follow(address);
+    await eventually(() => events).toHaveLength(1);
+    expect(filesOf(contracts.at(-1) as ReflectedContract)).toEqual(['a.proto']);
+    want('type.googleapis.com/x.Lacking');
+    await eventually(() => questions).toContain('fileContainingSymbol x.Lacking');
+    for (const odd of ['', 'a/', 'a b', `b.${'x'.repeat(300)}`, 'x.Lacking']) want(odd);
+    want('type.googleapis.com/b.Detail');
+    await eventually(() => events).toEqual(['changed: A', 'changed: A']);
+    expect(filesOf(contracts.at(-1) as ReflectedContract).sort()).toEqual(['a.proto', 'detail.proto']);
+    const asked = questions.filter((each) => each.startsWith('fileContainingSymbol') && !each.endsWith(' A'));
+    expect([...new Set(asked)]).toEqual(['fileContainingSymbol x.Lacking', 'fileContainingSymbol b.Detail']);
+  });
+
+  it('asks for no more than 100 types', async () => {
+    const { address, questions } = await start();
+    const { events, want } = follow(address);
+    await eventually(() => events).toHaveLength(1);
+    for (let number = 0; number < 300; number += 1) want(`x.Y${number}`);
+    await eventually(() => questions).toContain('fileContainingSymbol x.Y99');
+    expect(questions.filter((each) => each.includes(' x.Y'))).toHaveLength(100);
+    expect(events).toHaveLength(1);
   });
 
   it('stays as it was if a later one cannot be taken or served, and each failure is reported once', async () => {
@@ -385,22 +418,6 @@ describe('a contract that is followed', () => {
   });
 });
 
-type Response = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>['messageResponse']>;
-
-function answerWith(stream: ReflectionCall, messageResponse: Response): void {
+function answerWith(stream: ReflectionCall, messageResponse: ReturnType<typeof files>): void {
   stream.write(create(ServerReflectionResponseSchema, { messageResponse }));
 }
-
-const services = (names: readonly string[]): Response => ({
-  case: 'listServicesResponse',
-  value: { service: names.map((name) => ({ name })) },
-});
-
-const files = (protos: readonly File[]): Response => ({
-  case: 'fileDescriptorResponse',
-  value: {
-    fileDescriptorProto: protos.map((proto) =>
-      toBinary(FileDescriptorProtoSchema, create(FileDescriptorProtoSchema, proto)),
-    ),
-  },
-});

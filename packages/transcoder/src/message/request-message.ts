@@ -238,7 +238,7 @@ export function* queryParameters(
 }
 
 /** @param names each of a parameter or, with a final `*`, the prefix of some. */
-function isIgnored(names: readonly string[]): (parameter: string) => boolean {
+export function isIgnored(names: readonly string[]): (parameter: string) => boolean {
   const single = new Set(names);
   const prefixes = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
   return (parameter) => single.has(parameter) || prefixes.some((prefix) => parameter.startsWith(prefix));

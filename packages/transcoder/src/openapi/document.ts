@@ -1,4 +1,5 @@
 import type { ForwardedHeaders } from '../http/metadata.js';
+import { isIgnored } from '../message/request-message.js';
 import { optionsInForce } from '../options.js';
 import { type Binding, successRules } from '../template/binding.js';
 import { readContract } from '../template/contract.js';
@@ -53,7 +54,7 @@ export function describe(given: DescriptionOptions): OpenApi {
   const operations = new Operations({
     comments: parts.comments,
     schemas,
-    parameters: new Parameters(parts, schemas),
+    parameters: new Parameters(parts, schemas, isIgnored([...options.ignoredParameters])),
     requestHeaders,
     responseHeaders,
     errors,
@@ -63,7 +64,7 @@ export function describe(given: DescriptionOptions): OpenApi {
   const paths = new Paths(operations, bindings, standardMethods ? successRules(bindings) : new Map());
   return {
     openapi: '3.1.1',
-    info: infoOf(parts, domain, info),
+    info: infoOf(parts, domain, info, mannersOf(options)),
     servers: servers ?? [{ url: basePath === '' ? '/' : basePath }],
     security: requirements,
     tags: paths.tags(parts.comments),
@@ -86,11 +87,40 @@ function homeOf([first]: readonly Binding[]): string {
   return String(first?.method.parent.file.proto.package);
 }
 
-function infoOf({ comments, home }: SchemaParts, domain: string, given: DescriptionOptions['info']): Info {
+function infoOf(
+  { comments, home }: SchemaParts,
+  domain: string,
+  given: DescriptionOptions['info'],
+  manners: readonly string[],
+): Info {
   const version = home.slice(home.lastIndexOf('.') + 1);
   const info = { title: domain, version, description: comments.named(home), ...given };
-  const texts = [info.description, METHODS_AND_PATHS].filter((text) => text !== '');
+  const texts = [info.description, METHODS_AND_PATHS, ...manners].filter((text) => text !== '');
   return { ...info, description: texts.join('\n\n') };
+}
+
+/** A sentence for each kind of names that OpenAPI has no place for: those with a prefix, and those that are ignored. */
+function mannersOf({
+  forwardedHeaders,
+  responseHeaders,
+  ignoredParameters,
+}: Pick<
+  Required<DescriptionOptions>,
+  'forwardedHeaders' | 'responseHeaders' | 'ignoredParameters'
+>): string[] {
+  const passed = listed([...forwardedHeaders.keys()].filter((name) => name.endsWith('*')));
+  const sent = listed([...responseHeaders].flatMap(([key, name]) => (key.endsWith('*') ? [name] : [])));
+  const ignored = listed([...ignoredParameters]);
+  return [
+    ...(passed === '' ? [] : [`The headers ${passed} of a request are passed on to the service.`]),
+    ...(sent === '' ? [] : [`The headers ${sent} of a response come from the service.`]),
+    ...(ignored === '' ? [] : [`The query parameters ${ignored} are ignored.`]),
+  ];
+}
+
+/** The names in code quotes: `a`, `b-*`. */
+function listed(names: readonly string[]): string {
+  return names.map((name) => `\`${name}\``).join(', ');
 }
 
 /** An optional bearer token if `authorization` is forwarded, otherwise none. */

@@ -8,6 +8,7 @@ import type { ErrorResponses } from './error-responses.js';
 import { isRequired, type MessageSchemas } from './message-schemas.js';
 import type { Content, Operation, Response, Responses, Schema } from './open-api.js';
 import type { Parameters } from './parameters.js';
+import { takenPaths } from './query-fields.js';
 import type { RequestHeaders } from './request-headers.js';
 import type { DescribedHeaders } from './response-headers.js';
 import { described, nullable } from './schema-rules.js';
@@ -60,17 +61,19 @@ export class Operations {
     const { method } = binding;
     const summary = comments.summary(method);
     const required = security[`${method.parent.typeName}.${method.name}`];
+    const query = parameters.inQuery(binding);
+    const texts = [comments.description(method), query.note].filter((text) => text !== '');
     const conditional = rule.creates === true || rule.caching !== undefined ? ['PRECONDITION_FAILED'] : [];
     return {
       operationId,
       tags: [tag],
       summary: summary === '' ? wordsOf(method) : summary,
-      ...described(comments.description(method)),
+      ...described(texts.join('\n\n')),
       ...(method.deprecated || method.parent.deprecated ? { deprecated: true } : {}),
       ...(required === undefined ? {} : { security: required }),
       parameters: [
         ...parameters.inPath(path),
-        ...parameters.inQuery(binding),
+        ...query.parameters,
         ...requestHeaders.of(method, rule, parameters),
       ],
       ...this.#requestBody(binding, verb),
@@ -82,15 +85,15 @@ export class Operations {
   }
 
   #requestBody(binding: Binding, verb: string): Pick<Operation, 'requestBody'> {
-    const { method, variables, body } = binding;
+    const { method, body } = binding;
     const { comments, schemas } = this.#parts;
     const sent = body === '*' ? method.input : body;
     if (takesBytes(binding)) return { requestBody: { required: false, content: BYTES } };
     // A binding for any HTTP method includes GET and HEAD, which have no body in OpenAPI.
     if (sent === undefined || verb === 'GET' || verb === 'HEAD') return {};
-    const elsewhere = variables
-      .filter(({ fieldPath: [first] }) => body === '*' || first === sent.name)
-      .map(({ fieldPath }) => (body === '*' ? fieldPath : fieldPath.slice(1)));
+    const elsewhere = takenPaths(binding)
+      .filter(([first]) => body === '*' || first === sent.name)
+      .map((path) => (body === '*' ? path : path.slice(1)));
     const moved = new Set(elsewhere.map((path) => path.join('.')));
     const mayBeEmpty =
       sent.kind === 'message' &&

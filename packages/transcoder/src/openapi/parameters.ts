@@ -1,26 +1,26 @@
-import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
-import { FeatureSet_FieldPresence as Presence, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
-import { hasTextForm } from '../fields/text-value.js';
+import { type DescField, ScalarType } from '@bufbuild/protobuf';
+import { FeatureSet_FieldPresence as Presence } from '@bufbuild/protobuf/wkt';
 import type { Binding } from '../template/binding.js';
 import type { DescribedPath, Wildcard } from './described-paths.js';
 import { isRequired, type MessageSchemas, type SchemaParts } from './message-schemas.js';
 import type { Parameter } from './open-api.js';
+import { queryFields, takenPaths } from './query-fields.js';
 import { described } from './schema-rules.js';
 
-/** A field of a request, and the message fields that lead to it. */
-interface Leaf {
-  readonly parents: readonly DescField[];
-  readonly field: DescField;
-}
+const DEEPER =
+  'Fields of messages that are nested more deeply than those below can be given in the query, too: `parent.child.field`.';
 
 /** The path and query parameters of operations. */
 export class Parameters {
   readonly #parts: SchemaParts;
   readonly #schemas: MessageSchemas;
+  readonly #isIgnored: (name: string) => boolean;
 
-  constructor(parts: SchemaParts, schemas: MessageSchemas) {
+  /** @param isIgnored whether a query parameter is ignored. */
+  constructor(parts: SchemaParts, schemas: MessageSchemas, isIgnored: (name: string) => boolean) {
     this.#parts = parts;
     this.#schemas = schemas;
+    this.#isIgnored = isIgnored;
   }
 
   /** The parameter for the value of a field. */
@@ -43,18 +43,22 @@ export class Parameters {
     return wildcards.map((wildcard) => ({ ...this.#inPath(wildcard), required: true }));
   }
 
-  /** Every field that neither the path nor the body carries. */
-  inQuery({ method, variables, body }: Binding): Parameter[] {
-    if (body === '*') return [];
-    const bound = new Set(variables.map(({ fieldPath }) => fieldPath.join('.')));
-    return leaves(method.input, [])
-      .filter(({ parents, field }) => (parents[0] ?? field) !== body)
-      .filter(({ parents, field }) => !bound.has([...parents, field].map(({ name }) => name).join('.')))
-      .map(({ parents, field }) => {
-        const path = [...parents, field];
-        const parameter = this.of(path.map((each) => this.#schemas.nameOf(each)).join('.'), 'query', field);
-        return path.every(isRequired) ? { ...parameter, required: true } : parameter;
-      });
+  /** Every field that neither the path nor the body carries, or excludes, and that is not ignored. */
+  inQuery(binding: Binding): { readonly parameters: readonly Parameter[]; readonly note: string } {
+    const { method, body } = binding;
+    if (body === '*') return { parameters: [], note: '' };
+    const taken = new Set(takenPaths(binding).map((path) => path.join('.')));
+    const { paths, isCut } = queryFields(
+      method.input,
+      (path) => path[0] !== body && !taken.has(path.map(({ name }) => name).join('.')),
+    );
+    const parameters = paths.flatMap((path): Parameter[] => {
+      const name = path.map((each) => this.#schemas.nameOf(each)).join('.');
+      if (this.#isIgnored(name)) return [];
+      const parameter = this.of(name, 'query', path.at(-1) as DescField);
+      return [path.every(isRequired) ? { ...parameter, required: true } : parameter];
+    });
+    return { parameters, note: isCut ? DEEPER : '' };
   }
 
   #inPath({ name, variable, before, after, rest }: Wildcard): Parameter {
@@ -72,16 +76,6 @@ export class Parameters {
       ...(whole ? {} : { schema: { type: 'string' } }),
     };
   }
-}
-
-/** The fields with a text form, of a message and of messages in it. A message that contains itself is entered once. */
-function leaves(message: DescMessage, parents: readonly DescField[]): Leaf[] {
-  if (parents.some(({ parent }) => parent === message)) return [];
-  return message.fields.flatMap((field) => {
-    if (hasTextForm(field)) return [{ parents, field }];
-    if (field.fieldKind !== 'message' || hasCustomJsonRepresentation(field.message)) return [];
-    return leaves(field.message, [...parents, field]);
-  });
 }
 
 function hasDefault(field: DescField): boolean {

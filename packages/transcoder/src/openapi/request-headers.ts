@@ -72,8 +72,8 @@ export class RequestHeaders {
     facts: Readonly<Record<string, HeaderFacts>>,
   ) {
     this.requestId = parameterOf('x-request-id', facts).schema;
-    // OpenAPI describes credentials as security schemes.
-    const passed = [...forwarded.keys()].filter((key) => key !== 'authorization');
+    // OpenAPI describes credentials as security schemes, and has no place for prefixes.
+    const passed = [...forwarded.keys()].filter((key) => key !== 'authorization' && !key.endsWith('*'));
     const keys = [...(namesRequests ? ['x-request-id'] : []), 'request-timeout', ...passed];
     const described = keys.map((key) => [factsOf(facts, key)[1].field, parameterOf(key, facts)] as const);
     this.#common = described.flatMap(([field, each]) => (field === undefined ? [this.#reference(each)] : []));

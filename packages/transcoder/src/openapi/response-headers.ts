@@ -58,10 +58,13 @@ export class DescribedHeaders {
     const id = header(REQUEST_ID_TEXT, requestId, REQUEST_ID);
     this.#everywhere = { 'X-Request-Id': this.#reference('X-Request-Id', id) };
     this.#forwarded = Object.fromEntries(
-      [...forwarded].map(([key, name]): [string, Header] => [
-        name,
-        { ...header(`The \`${key}\` that the service sends.`, TEXT), required: false },
-      ]),
+      [...forwarded]
+        // OpenAPI has no place for prefixes.
+        .filter(([key]) => !key.endsWith('*'))
+        .map(([key, name]): [string, Header] => [
+          name,
+          { ...header(`The \`${key}\` that the service sends.`, TEXT), required: false },
+        ]),
     );
   }
 

@@ -1,41 +1,24 @@
 import type { DescriptorProto, FieldDescriptorProto, FileDescriptorProto } from '@bufbuild/protobuf/wkt';
+import type { Pauses } from './pauses.js';
+import { type FileSymbol, symbolFor, type TypeUse, typeUses } from './symbols.js';
 
 /**
- * Completes descriptors that lack what protoc adds, such as those that the npm package `@grpc/reflection` sends: their
- * fields name types relative to the scope and have no JSON names, and their files have no imports. Types get their full
- * names, fields get their JSON names, and each file imports the files of the types that it uses.
+ * Completes a file that lacks what protoc adds, such as those that the npm package `@grpc/reflection` sends: fields get
+ * their JSON names. The same package lists extensions among the fields of the message that they extend, under names
+ * with a leading dot, which are removed.
  */
-export function linkFiles(files: readonly FileDescriptorProto[]): void {
-  const homes = new Map(files.flatMap((file) => typesOf(file).map((name) => [name, file])));
-  for (const file of files) {
-    const link = (name: string, scope: string): string => {
-      const full = fullName(name, scope, homes);
-      const home = homes.get(full);
-      if (home !== undefined && home !== file && !file.dependency.includes(home.name))
-        file.dependency.push(home.name);
-      return `.${full}`;
-    };
-    for (const message of file.messageType) linkMessage(message, joined(file.package, message.name), link);
-    for (const extension of file.extension) linkField(extension, file.package, link);
-    for (const method of file.service.flatMap((service) => service.method)) {
-      method.inputType = link(method.inputType, file.package);
-      method.outputType = link(method.outputType, file.package);
-    }
-  }
+export function completeFile({ messageType, extension }: FileDescriptorProto): void {
+  messageType.forEach(completeMessage);
+  extension.forEach(completeField);
 }
 
-type Link = (name: string, scope: string) => string;
-
-function linkMessage(message: DescriptorProto, scope: string, link: Link): void {
-  // `@grpc/reflection` lists extensions among the fields of the message that they extend, under names with a leading
-  // dot.
+function completeMessage(message: DescriptorProto): void {
   message.field = message.field.filter(({ name }) => !name.startsWith('.'));
-  for (const field of message.field) linkField(field, scope, link);
-  for (const nested of message.nestedType) linkMessage(nested, joined(scope, nested.name), link);
+  message.field.forEach(completeField);
+  message.nestedType.forEach(completeMessage);
 }
 
-function linkField(field: FieldDescriptorProto, scope: string, link: Link): void {
-  if (field.typeName !== '') field.typeName = link(field.typeName, scope);
+function completeField(field: FieldDescriptorProto): void {
   if (field.jsonName === '') field.jsonName = jsonName(field.name);
 }
 
@@ -44,29 +27,78 @@ function jsonName(name: string): string {
   return name.replace(/_+(.?)/g, (_, next: string) => next.toUpperCase());
 }
 
+/** A place where a file names a type, with the type or the reason why there is none. */
+export type Link = { readonly use: TypeUse } & (
+  | { readonly target: FileSymbol; readonly lack?: never }
+  | { readonly target: undefined; readonly lack: string }
+);
+
 /**
- * Resolves a name from the innermost scope outwards: `Inner` in `a.v1.Outer` is `a.v1.Outer.Inner` before `a.v1.Inner`.
+ * Writes the full name of each type where it is used, and lets each file import the files of the types that it uses:
+ * a file may name types relative to their scope, or import them under another name than their file has.
  */
-function fullName(name: string, scope: string, homes: ReadonlyMap<string, unknown>): string {
-  if (name.startsWith('.')) return name.slice(1);
-  for (let outer = scope; outer !== ''; outer = outer.slice(0, Math.max(0, outer.lastIndexOf('.')))) {
-    if (homes.has(joined(outer, name))) return joined(outer, name);
+export async function linkFiles(
+  files: readonly FileDescriptorProto[],
+  symbols: ReadonlyMap<string, FileSymbol>,
+  pauses: Pauses,
+): Promise<Link[]> {
+  const known = new Set(files.map(({ name }) => name));
+  const links: Link[] = [];
+  for (const file of files) {
+    const { dependency, name } = file;
+    const imports = new Set(dependency);
+    const missing = dependency.filter((each) => !known.has(each));
+    const where = missing.length === 0 ? '' : `; it lacks ${missing.join(' and ')}, which ${name} imports`;
+    for await (const uses of pauses.slices(typeUses(file))) {
+      for (const use of uses) {
+        const target = symbolFor(use, symbols);
+        if (target === undefined) {
+          const type = use.written.replace(/^\./, '') || 'a type without a name';
+          links.push({ use, target, lack: `it needs ${type}, which the server does not describe${where}` });
+          continue;
+        }
+        links.push({ use, target });
+        use.write(`.${target.name}`);
+        if (target.file !== file) imports.add(target.file.name);
+      }
+    }
+    file.dependency = [...imports];
   }
-  return name;
+  return links;
 }
 
-/** The full names of the messages and enums of a file. */
-function typesOf({ package: scope, messageType, enumType }: FileDescriptorProto): string[] {
-  return [...enumType.map(({ name }) => joined(scope, name)), ...namesIn(messageType, scope)];
+/**
+ * The files, each after those that it imports, and its imports reduced to those. Of files that import each other, the
+ * one that comes first loses its imports of the later ones.
+ */
+export function inOrder(files: readonly FileDescriptorProto[]): FileDescriptorProto[] {
+  const byName = new Map(files.map((file) => [file.name, file]));
+  const ordered = new Set<FileDescriptorProto>();
+  const entered = new Set<FileDescriptorProto>();
+  // A stack of its own, since a chain of imports may be longer than the call stack.
+  const open = [...files].reverse();
+  for (let file = open.at(-1); file !== undefined; file = open.at(-1)) {
+    if (!entered.has(file)) {
+      entered.add(file);
+      const imported = file.dependency.map((name) => byName.get(name)).filter((each) => each !== undefined);
+      open.push(...imported.filter((each) => !entered.has(each)).reverse());
+      continue;
+    }
+    open.pop();
+    if (ordered.has(file)) continue;
+    keepImports(file, (name) => ordered.has(byName.get(name) as FileDescriptorProto));
+    ordered.add(file);
+  }
+  return [...ordered];
 }
 
-function namesIn(messages: readonly DescriptorProto[], scope: string): string[] {
-  return messages.flatMap(({ name, nestedType, enumType }) => {
-    const own = joined(scope, name);
-    return [own, ...enumType.map((each) => joined(own, each.name)), ...namesIn(nestedType, own)];
-  });
-}
-
-function joined(scope: string, name: string): string {
-  return scope === '' ? name : `${scope}.${name}`;
+/** Public and weak imports are indexes into the list of imports, so they are updated. */
+function keepImports(file: FileDescriptorProto, isKept: (name: string) => boolean): void {
+  const { dependency } = file;
+  const kept = dependency.filter(isKept);
+  const moved = (places: readonly number[]): number[] =>
+    places.map((place) => kept.indexOf(String(dependency[place]))).filter((place) => place >= 0);
+  file.publicDependency = moved(file.publicDependency);
+  file.weakDependency = moved(file.weakDependency);
+  file.dependency = kept;
 }

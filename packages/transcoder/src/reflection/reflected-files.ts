@@ -1,102 +1,200 @@
-import { create, createFileRegistry, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { hash } from 'node:crypto';
 import {
+  create,
+  type DescMessage,
+  equals,
+  fromBinary,
+  type MessageShape,
+  toBinary,
+} from '@bufbuild/protobuf';
+import {
+  type DescriptorProto,
+  DescriptorProtoSchema,
+  EnumDescriptorProtoSchema,
   type FileDescriptorProto,
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
+  ServiceDescriptorProtoSchema,
 } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
-import { linkFiles } from './link-files.js';
+import { completeFile } from './link-files.js';
+import { ownFile } from './own-files.js';
+import type { Pauses } from './pauses.js';
 import { ReflectionError } from './reflection-error.js';
 import type { Question, ReflectionStream } from './reflection-stream.js';
+import { soundFiles } from './sound-files.js';
+import {
+  type FileSymbol,
+  joined,
+  readings,
+  symbolFor,
+  symbolsOf,
+  type TypeUse,
+  typeUses,
+} from './symbols.js';
 
 /** The maximum size of a set of files, in bytes: far more than any set that Google publishes. */
 export const MAX_SET_BYTES = 64 * 1024 * 1024;
 
-/** The files that describe the services of a server. */
+type FileQuestion = Extract<Question, { case: 'fileByFilename' | 'fileContainingSymbol' }>;
+
+/** The files of a server, as a set. */
+interface FileSet {
+  /** A serialized `google.protobuf.FileDescriptorSet`, imports first. */
+  readonly descriptorSet: Uint8Array;
+  /** Why symbols of the server are left out, by full name. */
+  readonly reasons: ReadonlyMap<string, string>;
+}
+
+/** The files with which a server describes itself. */
 export class ReflectedFiles {
   readonly #stream: ReflectionStream;
-  readonly #files = new Map<string, FileDescriptorProto>();
-  readonly #services = new Set<string>();
+  readonly #pauses: Pauses;
+  readonly #files: FileDescriptorProto[] = [];
+  readonly #names = new Set<string>();
+  readonly #symbols = new Map<string, FileSymbol>();
+  /** The two files of each symbol with two different definitions. */
+  readonly #twice = new Map<string, readonly [string, string]>();
+  readonly #asked = new Set<string>();
+  /** The hashes of the files as they came. */
+  readonly #hashes = new Set<string>();
+  /** Whether the last answer had a file that cannot be read. */
+  #unreadable = false;
   #bytes = 0;
 
-  constructor(stream: ReflectionStream) {
+  constructor(stream: ReflectionStream, pauses: Pauses) {
     this.#stream = stream;
+    this.#pauses = pauses;
   }
 
-  /** Fetches the file of a service, unless it is already there. @returns whether the server has it */
-  async takeService(name: string): Promise<boolean> {
-    if (this.#services.has(name)) return true;
+  /** Fetches the file of a service, unless it is already there. @returns why there is none; undefined if there is one */
+  async takeService(name: string): Promise<string | undefined> {
+    await this.takeSymbol(name);
+    if (this.#symbols.get(name)?.kind === 'service') return undefined;
+    return `the server lists it, but ${this.#unreadable ? 'its descriptor cannot be read' : 'has no descriptor of it'}`;
+  }
+
+  /** Fetches the file of a symbol, unless it is already there, if the server has it. */
+  async takeSymbol(name: string): Promise<void> {
+    if (this.#symbols.has(name)) return;
     await this.#take({ case: 'fileContainingSymbol', value: name });
-    return this.#services.has(name);
+    // The npm package `@grpc/reflection` writes the names of symbols without a package with a leading dot.
+    if (!this.#symbols.has(name) && !name.includes('.'))
+      await this.#take({ case: 'fileContainingSymbol', value: `.${name}` });
   }
 
   /**
-   * Returns all files as a serialized `google.protobuf.FileDescriptorSet`, imports first. Fetches imports that are
-   * still missing: some servers send a file with all its imports, others send it alone. An import that the server does
-   * not have is left out, which does no harm if only options use it, as with `gogoproto/gogo.proto`.
-   *
-   * @throws ReflectionError (rejects) if the files are inconsistent or too large.
+   * Fetches the files of all types that the files use. Some servers send a file with all its imports, others send it
+   * alone; some know an import under another name, or not at all, but know its types.
    */
-  async complete(): Promise<Uint8Array> {
-    const lacking = new Map<string, string>();
-    // The iteration includes files that are added during the loop.
-    for (const { name: importer, dependency } of this.#files.values()) {
-      for (const name of dependency) {
-        if (this.#files.has(name) || lacking.has(name)) continue;
-        await this.#take({ case: 'fileByFilename', value: name });
-        if (!this.#files.has(name)) lacking.set(name, importer);
+  async complete(): Promise<void> {
+    let importing = 0;
+    for (let using = 0; using < this.#files.length; using += 1) {
+      // All imports first, which may have the types.
+      for (; importing < this.#files.length; importing += 1) {
+        const { dependency } = this.#files[importing] as FileDescriptorProto;
+        for (const name of dependency)
+          if (!this.#names.has(name)) await this.#take({ case: 'fileByFilename', value: name });
       }
+      const file = this.#files[using] as FileDescriptorProto;
+      for await (const uses of this.#pauses.slices(typeUses(file)))
+        for (const use of uses) if (symbolFor(use, this.#symbols) === undefined) await this.#takeType(use);
     }
-    for (const file of this.#files.values()) leaveOutImports(file, lacking);
-    linkFiles([...this.#files.values()]);
-    const set = create(FileDescriptorSetSchema, { file: this.#inOrder() });
-    try {
-      createFileRegistry(set);
-    } catch (error) {
-      const gaps = [...lacking].map(([name, importer]) => ` It lacks ${name}, which ${importer} imports.`);
-      const text = `The files of the server do not fit together: ${(error as Error).message}.`;
-      throw new ReflectionError(status.DATA_LOSS, text + gaps.join(''));
+  }
+
+  /** The files, without what is not described whole. */
+  async set(): Promise<FileSet> {
+    const known = { files: this.#files, symbols: this.#symbols, twice: this.#twice };
+    const { files, reasons } = await soundFiles(known, this.#pauses);
+    const parts: Uint8Array[] = [];
+    // Sets in a row are one set.
+    for await (const file of this.#pauses.slices(files, 1))
+      parts.push(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [...file] })));
+    return { descriptorSet: Buffer.concat(parts), reasons };
+  }
+
+  /** Fetches the file of a type from the server or, if it has none, from this package. */
+  async #takeType(use: TypeUse): Promise<void> {
+    const names = [...readings(use)];
+    for (const name of names) {
+      await this.takeSymbol(name);
+      if (symbolFor(use, this.#symbols) !== undefined) return;
     }
-    return toBinary(FileDescriptorSetSchema, set);
+    const own = names.map(ownFile).find((file) => file !== undefined);
+    if (own !== undefined) this.#add(own);
   }
 
   /** Fetches the files that a request asks for. If the server does not have them, none are added. */
-  async #take(question: Question): Promise<void> {
+  async #take(question: FileQuestion): Promise<void> {
+    const key = `${question.case} ${question.value}`;
+    if (this.#asked.has(key)) return;
+    this.#asked.add(key);
+    this.#unreadable = false;
     const answer = await this.#stream.ask(question);
     if (answer.case !== 'fileDescriptorResponse') return;
     for (const bytes of answer.value.fileDescriptorProto) {
-      const file = fromBinary(FileDescriptorProtoSchema, bytes);
-      if (this.#files.has(file.name)) continue;
+      const digest = hash('sha256', bytes, 'base64');
+      if (this.#hashes.has(digest)) continue;
+      this.#hashes.add(digest);
       this.#bytes += bytes.length;
       if (this.#bytes > MAX_SET_BYTES)
         throw new ReflectionError(status.RESOURCE_EXHAUSTED, 'The contract is larger than 64 MiB.');
-      this.#files.set(file.name, file);
-      for (const { name } of file.service) this.#services.add([file.package, name].filter(Boolean).join('.'));
+      await this.#pauses.take();
+      const file = readFile(bytes);
+      if (file === undefined) this.#unreadable = true;
+      else this.#add(file);
     }
   }
 
-  #inOrder(): FileDescriptorProto[] {
-    const ordered = new Set<FileDescriptorProto>();
-    const seen = new Set<string>();
-    const add = (name: string): void => {
-      const file = this.#files.get(name);
-      if (file === undefined || seen.has(name)) return;
-      seen.add(name);
-      file.dependency.forEach(add);
-      ordered.add(file);
+  /**
+   * Adds what is new in a file. One without anything is left out: grpc-go may send an empty file in place of an import
+   * that it lacks.
+   */
+  #add(file: FileDescriptorProto): void {
+    completeFile(file);
+    file.messageType = file.messageType.filter(this.#isNew(file, DescriptorProtoSchema));
+    file.enumType = file.enumType.filter(this.#isNew(file, EnumDescriptorProtoSchema));
+    file.service = file.service.filter(this.#isNew(file, ServiceDescriptorProtoSchema));
+    const { messageType, enumType, service, extension, dependency } = file;
+    if ([messageType, enumType, service, extension, dependency].every(({ length }) => length === 0)) return;
+    // Two files may have the same name, such as `common.proto` in different directories.
+    if (this.#names.has(file.name)) file.name = `${file.name}#${this.#files.length}`;
+    this.#names.add(file.name);
+    this.#files.push(file);
+    for (const symbol of symbolsOf(file)) {
+      const other = this.#symbols.get(symbol.name);
+      if (other === undefined) this.#symbols.set(symbol.name, symbol);
+      else this.#twice.set(symbol.name, [other.file.name, file.name]);
+    }
+  }
+
+  /** Whether a definition is the first of its name. Notes if it differs from the first. */
+  #isNew<Desc extends DescMessage>(file: FileDescriptorProto, schema: Desc) {
+    return (proto: MessageShape<Desc> & { readonly name: string }): boolean => {
+      const name = joined(file.package, proto.name);
+      const other = this.#symbols.get(name);
+      if (other === undefined) return true;
+      const same =
+        other.proto.$typeName === proto.$typeName && equals<DescMessage>(schema, other.proto, proto);
+      if (!same) this.#twice.set(name, [other.file.name, file.name]);
+      return false;
     };
-    for (const name of this.#files.keys()) add(name);
-    return [...ordered];
   }
 }
 
-/** Removes missing imports. Public and weak imports are indexes into the list of imports, so they are updated. */
-function leaveOutImports(file: FileDescriptorProto, lacking: ReadonlyMap<string, string>): void {
-  const { dependency } = file;
-  const kept = dependency.filter((name) => !lacking.has(name));
-  const moved = (places: readonly number[]): number[] =>
-    places.map((place) => kept.indexOf(String(dependency[place]))).filter((place) => place >= 0);
-  file.publicDependency = moved(file.publicDependency);
-  file.weakDependency = moved(file.weakDependency);
-  file.dependency = kept;
+/** The longest package, and the longest name of a message, in characters. */
+const MAX_NAME = 255;
+
+/** @returns undefined if the bytes are not a file, or one with names that are too long to compare many of them. */
+function readFile(bytes: Uint8Array): FileDescriptorProto | undefined {
+  try {
+    const file = fromBinary(FileDescriptorProtoSchema, bytes);
+    return file.package.length <= MAX_NAME && haveShortNames(file.messageType) ? file : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function haveShortNames(messages: readonly DescriptorProto[]): boolean {
+  return messages.every(({ name, nestedType }) => name.length <= MAX_NAME && haveShortNames(nestedType));
 }

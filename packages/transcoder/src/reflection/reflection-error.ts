@@ -5,7 +5,7 @@ export class ReflectionError extends Error {
   override readonly name = 'ReflectionError';
   /**
    * `UNAVAILABLE`: the server cannot be reached; `UNIMPLEMENTED`: it does not support reflection; `NOT_FOUND`: it
-   * describes no services; `DATA_LOSS`: its files are inconsistent; `RESOURCE_EXHAUSTED`: its files are too large;
+   * describes no services; `DATA_LOSS`: it describes none whole; `RESOURCE_EXHAUSTED`: its files are too large;
    * otherwise the status of the call.
    */
   readonly code: status;

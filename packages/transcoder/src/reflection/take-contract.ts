@@ -1,6 +1,7 @@
 import type { Client, ServiceError } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
 import type { CallMetadata } from '../upstream.js';
+import { Pauses } from './pauses.js';
 import { ReflectedFiles } from './reflected-files.js';
 import { ReflectionError } from './reflection-error.js';
 import { ReflectionStream, VERSIONS } from './reflection-stream.js';
@@ -14,23 +15,35 @@ export interface ReflectedContract {
   readonly descriptorSet: Uint8Array;
   /** The full names of the services, except reflection itself. Services of gRPC, such as health, come last. */
   readonly services: readonly string[];
-  /** A sentence for each service that the server lists but does not describe. */
+  /** A sentence for each service or method that the server lists but does not describe whole. */
   readonly skipped: readonly string[];
 }
 
-/** Reads the contract with the first protocol version that the server supports. @throws ReflectionError (rejects) */
+/** What to ask for, and within which time. */
+interface Taking {
+  readonly deadlineMs: number;
+  /** The metadata of the call. Default: none. */
+  readonly metadata: CallMetadata | undefined;
+  /** Full names of further types to take, as far as the server has them. */
+  readonly types: Iterable<string>;
+}
+
+/**
+ * Reads the contract with the first protocol version that the server supports.
+ *
+ * @throws ReflectionError (rejects)
+ */
 export async function takeContract(
   client: Client,
   target: string,
-  deadlineMs: number,
-  metadata: CallMetadata | undefined,
+  { deadlineMs, metadata, types }: Taking,
 ): Promise<ReflectedContract> {
   const deadline = Date.now() + deadlineMs;
   let last: unknown;
   for (const version of VERSIONS) {
     const stream = new ReflectionStream(client, version, deadline, metadata);
     try {
-      return await contractOf(stream, target);
+      return await contractOf(stream, target, deadline, types);
     } catch (error) {
       last = error;
       if ((error as Partial<ServiceError>).code !== status.UNIMPLEMENTED) break;
@@ -41,23 +54,43 @@ export async function takeContract(
   throw last instanceof ReflectionError ? last : failureOf(last as Error, target, deadlineMs);
 }
 
-async function contractOf(stream: ReflectionStream, target: string): Promise<ReflectedContract> {
+async function contractOf(
+  stream: ReflectionStream,
+  target: string,
+  deadline: number,
+  types: Iterable<string>,
+): Promise<ReflectedContract> {
   const listed = await stream.ask({ case: 'listServices', value: '*' });
-  const names = listed.case === 'listServicesResponse' ? listed.value.service.map(({ name }) => name) : [];
-  const files = new ReflectedFiles(stream);
-  const services: string[] = [];
+  const found = listed.case === 'listServicesResponse' ? listed.value.service : [];
+  // The npm package `@grpc/reflection` lists a service without a package with a leading dot.
+  const names = new Set(found.map(({ name }) => name.replace(/^\./, '')));
+  const files = new ReflectedFiles(stream, new Pauses(deadline));
+  const described = new Set<string>();
   const skipped: string[] = [];
-  for (const name of names.filter((each) => !each.startsWith('grpc.reflection.'))) {
-    if (await files.takeService(name)) services.push(name);
-    else skipped.push(`${name}: the server lists it, but has no descriptor of it.`);
+  for (const name of names) {
+    if (name.startsWith('grpc.reflection.')) continue;
+    const lack = await files.takeService(name);
+    if (lack === undefined) described.add(name);
+    else skipped.push(`${name}: ${lack}.`);
   }
+  for (const name of types) await files.takeSymbol(name);
+  await files.complete();
+  const { descriptorSet, reasons } = await files.set();
+  for (const [name, reason] of reasons) {
+    const parent = name.slice(0, Math.max(0, name.lastIndexOf('.')));
+    if (described.has(name) || (described.has(parent) && !reasons.has(parent)))
+      skipped.push(`${name}: ${reason}.`);
+  }
+  const services = [...described].filter((name) => !reasons.has(name));
   if (services.length === 0) {
-    const found = [...skipped, `${target} describes no service.`].join(' ');
-    throw new ReflectionError(status.NOT_FOUND, found);
+    const text = [...skipped, `${target} describes no service${described.size === 0 ? '' : ' whole'}.`].join(
+      ' ',
+    );
+    throw new ReflectionError(described.size === 0 ? status.NOT_FOUND : status.DATA_LOSS, text);
   }
   const ofGrpc = (name: string): number => Number(name.startsWith('grpc.'));
   services.sort((one, other) => ofGrpc(one) - ofGrpc(other));
-  return { descriptorSet: await files.complete(), services, skipped };
+  return { descriptorSet, services, skipped };
 }
 
 function failureOf(

@@ -25,6 +25,31 @@ describe('an OpenAPI document', () => {
     expect(shop({ comments: {} }).info.description).toMatch(/^HEAD/);
   });
 
+  it('names in its text the prefixes of headers and the ignored parameters, for which OpenAPI has no place', () => {
+    const document = shop({
+      forwardedHeaders: new Map([
+        ['x-tenant', { unfit: 'refuse', metadata: 'tenant' }],
+        ['grpc-metadata-*', 'drop'],
+      ]),
+      responseHeaders: new Map([
+        ['tenant', 'X-Tenant'],
+        ['*', 'Grpc-Metadata-*'],
+      ]),
+      ignoredParameters: new Set(['pageToken', 'utm_*']),
+    });
+    expect(document.info.description).toMatch(
+      /\n\nThe headers `grpc-metadata-\*` of a request are passed on to the service\.\n\nThe headers `Grpc-Metadata-\*` of a response come from the service\.\n\nThe query parameters `pageToken`, `utm_\*` are ignored\.$/,
+    );
+    expect(Object.keys(document.components.parameters)).toEqual(['Request-Timeout', 'x-tenant']);
+    const { responses, parameters } = operationOf(document, 'Shop_getItem');
+    expect(JSON.stringify(responses)).toContain('"X-Tenant"');
+    expect(JSON.stringify(responses)).not.toContain('*"');
+    expect(JSON.stringify(parameters)).not.toContain('grpc-metadata');
+    const { parameters: query } = operationOf(document, 'searchItems');
+    expect(JSON.stringify(query)).toContain('"filter.text"');
+    expect(JSON.stringify(query)).not.toContain('pageToken');
+  });
+
   it('has the base path as its server, or the given servers', () => {
     expect(shop().servers).toEqual([{ url: '/' }]);
     expect(shop({ basePath: '/api' }).servers).toEqual([{ url: '/api' }]);

@@ -140,7 +140,7 @@ function addMethod(server: Server, method: DescMethod, calls: string[]): void {
   );
 }
 
-/** Implements what a client needs of the protocol to get the files of all services. */
+/** Implements what a client needs of the protocol to get the files of all services and messages. */
 function reflectionOf(
   { file: files }: FileDescriptorSet,
   registry: FileRegistry,
@@ -167,7 +167,8 @@ function reflectionOf(
     questions.push(`${asked} ${name}`);
     if (asked === 'listServices')
       return { case: 'listServicesResponse', value: { service: names.map((each) => ({ name: each })) } };
-    return fileResponse(asked === 'fileByFilename' ? name : registry.getService(name)?.file.proto.name);
+    const symbol = registry.getService(name) ?? registry.getMessage(name);
+    return fileResponse(asked === 'fileByFilename' ? name : symbol?.file.proto.name);
   };
   return (stream) => {
     stream.on('data', ({ messageRequest }: ServerReflectionRequest) => {

@@ -1,0 +1,164 @@
+import {
+  type DescriptorProto,
+  type EnumDescriptorProto,
+  type FieldDescriptorProto,
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as FieldType,
+  type FileDescriptorProto,
+  type MethodDescriptorProto,
+  type ServiceDescriptorProto,
+} from '@bufbuild/protobuf/wkt';
+
+type Declared =
+  | { readonly kind: 'message'; readonly proto: DescriptorProto }
+  | { readonly kind: 'enum'; readonly proto: EnumDescriptorProto }
+  | { readonly kind: 'service'; readonly proto: ServiceDescriptorProto };
+
+/** A message, an enum or a service of a file. */
+export type FileSymbol = Declared & {
+  /** The full name: `library.v1.Shelf`. */
+  readonly name: string;
+  readonly file: FileDescriptorProto;
+  /** The full name of the message that it is nested in; undefined for none. */
+  readonly parent: string | undefined;
+};
+
+/** A place where a file names a type. */
+export interface TypeUse {
+  readonly kind: 'message' | 'enum';
+  /** The name as it is written: absolute with a leading dot, otherwise relative to the scope. */
+  readonly written: string;
+  readonly scope: string;
+  readonly file: FileDescriptorProto;
+  /** The full name of the message, method or extension that needs the type. */
+  readonly user: string;
+  /** Whether the type may be the entry of a map. */
+  readonly mayBeEntry: boolean;
+  /** Replaces the name. */
+  write(name: string): void;
+}
+
+/** The services, enums and messages of a file; each message before those in it. */
+export function* symbolsOf(file: FileDescriptorProto): Generator<FileSymbol> {
+  const { package: scope } = file;
+  const parent = undefined;
+  for (const proto of file.service)
+    yield { kind: 'service', proto, name: joined(scope, proto.name), file, parent };
+  for (const proto of file.enumType)
+    yield { kind: 'enum', proto, name: joined(scope, proto.name), file, parent };
+  for (const proto of file.messageType)
+    yield* symbolsIn({ kind: 'message', proto, name: joined(scope, proto.name), file, parent });
+}
+
+function* symbolsIn(message: FileSymbol & { readonly kind: 'message' }): Generator<FileSymbol> {
+  yield message;
+  const { file, name: parent, proto: outer } = message;
+  for (const proto of outer.enumType)
+    yield { kind: 'enum', proto, name: joined(parent, proto.name), file, parent };
+  for (const proto of outer.nestedType)
+    yield* symbolsIn({ kind: 'message', proto, name: joined(parent, proto.name), file, parent });
+}
+
+/** The places where a file names types. */
+export function* typeUses(file: FileDescriptorProto): Generator<TypeUse> {
+  for (const { kind, name, proto } of symbolsOf(file)) {
+    if (kind === 'message') {
+      for (const field of proto.field) yield* fieldUses(field, file, name, name, true);
+      for (const extension of proto.extension) yield* extensionUses(extension, file, name);
+    } else if (kind === 'service') {
+      for (const method of proto.method) {
+        yield methodUse(method, 'inputType', file, name);
+        yield methodUse(method, 'outputType', file, name);
+      }
+    }
+  }
+  for (const extension of file.extension) yield* extensionUses(extension, file, file.package);
+}
+
+function* fieldUses(
+  field: FieldDescriptorProto,
+  file: FileDescriptorProto,
+  scope: string,
+  user: string,
+  mayHaveEntries: boolean,
+): Generator<TypeUse> {
+  const { type, label, typeName } = field;
+  if (type !== FieldType.MESSAGE && type !== FieldType.GROUP && type !== FieldType.ENUM) return;
+  yield {
+    kind: type === FieldType.ENUM ? 'enum' : 'message',
+    written: typeName,
+    scope,
+    file,
+    user,
+    mayBeEntry: mayHaveEntries && type === FieldType.MESSAGE && label === Label.REPEATED,
+    write: (name) => {
+      field.typeName = name;
+    },
+  };
+}
+
+function* extensionUses(
+  extension: FieldDescriptorProto,
+  file: FileDescriptorProto,
+  scope: string,
+): Generator<TypeUse> {
+  const write = (name: string): void => {
+    extension.extendee = name;
+  };
+  const { extendee: written, name } = extension;
+  const user = joined(scope, name);
+  yield { kind: 'message', written, scope, file, user, mayBeEntry: false, write };
+  yield* fieldUses(extension, file, scope, user, false);
+}
+
+function methodUse(
+  method: MethodDescriptorProto,
+  key: 'inputType' | 'outputType',
+  file: FileDescriptorProto,
+  service: string,
+): TypeUse {
+  return {
+    kind: 'message',
+    written: method[key],
+    scope: service,
+    file,
+    user: joined(service, method.name),
+    mayBeEntry: false,
+    write: (name) => {
+      method[key] = name;
+    },
+  };
+}
+
+/**
+ * The full names that a use may stand for, from the innermost scope outwards: `Inner` in `a.v1.Outer` is
+ * `a.v1.Outer.Inner` before `a.v1.Inner`.
+ */
+export function* readings({ written, scope }: TypeUse): Generator<string> {
+  if (written.startsWith('.')) {
+    yield written.slice(1);
+    return;
+  }
+  for (let outer = scope; outer !== ''; outer = outer.slice(0, Math.max(0, outer.lastIndexOf('.'))))
+    yield joined(outer, written);
+  yield written;
+}
+
+/** The symbol that a use stands for; undefined if there is none of its kind. */
+export function symbolFor(use: TypeUse, symbols: ReadonlyMap<string, FileSymbol>): FileSymbol | undefined {
+  for (const name of readings(use)) {
+    const symbol = symbols.get(name);
+    if (symbol?.kind === use.kind && (!isEntry(symbol) || (use.mayBeEntry && use.file === symbol.file)))
+      return symbol;
+  }
+  return undefined;
+}
+
+function isEntry(symbol: FileSymbol): boolean {
+  return symbol.kind === 'message' && symbol.proto.options?.mapEntry === true;
+}
+
+/** @param scope empty for a file without a package. */
+export function joined(scope: string, name: string): string {
+  return scope === '' ? name : `${scope}.${name}`;
+}
