@@ -3,7 +3,7 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { Deferred } from './support/deferred.js';
 import { type FeedCall, feedMessage, readFeedMessage, startFeed, type Unary } from './support/feed-server.js';
-import { httpRequest } from './support/http-request.js';
+import { httpRequest, reasonOf } from './support/http-request.js';
 
 const FILE = '/v1/files/report';
 const ARCHIVE = '/v1/archives/all';
@@ -89,6 +89,12 @@ describe('a google.api.HttpBody request', () => {
       '{"not json',
     ]);
     expect((await httpRequest(origin, { method: 'POST', path: '/v1/turn' })).text).toBe('');
+  });
+
+  it('is bounded by maxBodyBytes', async () => {
+    const { origin } = await start(undefined, { maxBodyBytes: 3 });
+    const refused = await httpRequest(origin, { method: 'POST', path: '/v1/turn', body: DATA });
+    expect([refused.status, reasonOf(refused)]).toEqual([413, 'REQUEST_TOO_LARGE']);
   });
 
   it('cannot be set by query parameters', async () => {
