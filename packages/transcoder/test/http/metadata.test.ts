@@ -12,6 +12,7 @@ import {
   type RenamedHeader,
   ReplyHeaders,
   type ResponseHeaders,
+  type UnfitValue,
 } from '../../src/http/metadata.js';
 import type { UnaryReply } from '../../src/upstream.js';
 import { errorOf, httpRequest } from '../support/http-request.js';
@@ -136,7 +137,7 @@ describe('the metadata of a call', () => {
       why: 'metadata of bytes, and what is no key, is left out',
     },
   ])('is renamed from $headers to $metadata: $why', ({ headers, metadata }) => {
-    const forwarded: ForwardedHeaders = new Map([
+    const forwarded = new Map<string, UnfitValue | RenamedHeader>([
       ['authorization', 'mask'],
       ['grpc-metadata-*', 'drop'],
       ['grpc-metadata-old-*', { unfit: 'drop', metadata: 'was-*' }],
