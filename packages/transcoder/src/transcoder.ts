@@ -136,7 +136,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       return;
     }
     const observation = observer.begin({ method: String(request.method), headers: request.headers });
-    const sent = sentHeaders(request.rawHeaders, forwarding);
+    const sent = sentHeaders(request.rawHeaders, forwarding.names);
     const exchange = new Exchange(request, response, sent, requestId, now(), awaitsContinue, observation);
     queue.begin(exchange);
     const finishWith = (reply: HttpReply): void => {
