@@ -170,8 +170,9 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
   if (!BASE_PATH.test(basePath)) {
     throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
   }
-  const forwarding = new Forwarding(options.forwardedHeaders);
-  return { ...options, forwarding, replyHeaders: new ReplyHeaders(options.responseHeaders) };
+  void new Forwarding(options.forwardedHeaders);
+  void new ReplyHeaders(options.responseHeaders);
+  return options;
 }
 
 /** The compiler finds misspelt options only for callers that use the types. */

@@ -12,7 +12,10 @@ import {
 } from './http/head.js';
 import { Exchange, finishExchanges, RequestQueues } from './http/exchange.js';
 import { Transcoding } from './http/call.js';
+import { Forwarding, ReplyHeaders } from './http/metadata.js';
 import type { CacheFigures } from './http/reply.js';
+import type { UnknownType } from './json/json-output.js';
+import type { TranscoderLog } from './log.js';
 import type { HttpReply } from './http-reply.js';
 import { joinObservers } from './request-observer.js';
 import { optionsInForce, type TranscoderOptions } from './options.js';
@@ -68,6 +71,22 @@ export type Answer = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 /** How long bytes that arrive after the response are discarded, in milliseconds. */
 const LINGER_MS = 500;
 
+/** The maximum number of types that the log names as unknown: a server may pass on what its clients made up. */
+const UNKNOWN_TYPES_MAX = 100;
+/** The longest type URL in the log, in characters. */
+const TYPE_URL_MAX = 128;
+
+/** Creates the function that logs, once for each type, that replies have an Any of a type that the contract lacks. */
+function unknownTypes(log: TranscoderLog): UnknownType {
+  const known = new Set<string>();
+  return (typeUrl) => {
+    const type = typeUrl.slice(0, TYPE_URL_MAX);
+    if (known.has(type) || known.size === UNKNOWN_TYPES_MAX) return;
+    known.add(type);
+    log.warn({ type }, 'type unknown, its content is base64');
+  };
+}
+
 /**
  * Creates a transcoder, which translates HTTP requests with JSON to gRPC calls to the upstream, according to the
  * `google.api.http` annotations of the contract.
@@ -79,12 +98,20 @@ const LINGER_MS = 500;
  */
 export function createTranscoder(given: TranscoderOptions): Transcoder {
   const options = optionsInForce(given);
-  const { forwarding, log, mayLog, now, requestIdOf, write } = options;
+  const { log, mayLog, now, requestIdOf, write } = options;
   const serverStreams = options.upstream.serverStream !== undefined;
   const contract = readContract(options.descriptorSet, { ...options, serverStreams });
   for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');
-  const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain });
-  const transcoding = new Transcoding(contract, errors, options);
+  const unknownType = unknownTypes(log);
+  const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain, unknownType });
+  const forwarding = new Forwarding(options.forwardedHeaders);
+  const replyHeaders = new ReplyHeaders(options.responseHeaders);
+  const transcoding = new Transcoding(contract, errors, {
+    ...options,
+    forwarding,
+    replyHeaders,
+    unknownType,
+  });
   const observer = joinObservers(options.observers);
   const queues = new RequestQueues(options.maxRequests);
   let ending = false;
@@ -110,7 +137,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       return;
     }
     const observation = observer.begin({ method: String(request.method), headers: request.headers });
-    const sent = sentHeaders(request.rawHeaders, forwarding);
+    const sent = sentHeaders(request.rawHeaders, forwarding.names);
     const exchange = new Exchange(request, response, sent, requestId, now(), awaitsContinue, observation);
     queue.begin(exchange);
     const finishWith = (reply: HttpReply): void => {

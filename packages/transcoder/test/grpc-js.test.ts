@@ -115,6 +115,7 @@ describe('an upstream over a channel', () => {
       code: status.INTERNAL,
       details: 'The reply is larger than maxReplyBytes. Received message larger than max (1001 vs 1000)',
       answered: false,
+      told: 'The reply is larger than 1000 bytes, the maximum.',
     });
   });
 

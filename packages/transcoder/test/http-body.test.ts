@@ -3,7 +3,7 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { Deferred } from './support/deferred.js';
 import { type FeedCall, feedMessage, readFeedMessage, startFeed, type Unary } from './support/feed-server.js';
-import { httpRequest, reasonOf } from './support/http-request.js';
+import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
 
 const FILE = '/v1/files/report';
 const ARCHIVE = '/v1/archives/all';
@@ -168,4 +168,51 @@ describe('a stream of google.api.HttpBody', () => {
     expect(received).toBeGreaterThan(2 ** 30);
     expect(most).toBeLessThan(150 * 2 ** 20);
   }, 120_000);
+});
+
+describe('the JSON form of a google.api.HttpBody, as a request', () => {
+  const data = DATA.toString('base64');
+  const envelope = JSON.stringify({ contentType: 'image/png', data });
+  const turn = async (body: string, contentType: string, options = { lenient: true }) => {
+    const { origin } = await start(undefined, options);
+    const headers = { 'content-type': contentType };
+    const sent = await fetch(`${origin}/v1/turn`, { method: 'POST', headers, body });
+    return [sent.headers.get('content-type'), Buffer.from(await sent.arrayBuffer())];
+  };
+
+  it.each([
+    { body: envelope, type: 'application/json' },
+    { body: JSON.stringify({ content_type: 'image/png', data }), type: 'application/json; charset=utf-8' },
+    { body: JSON.stringify({ data, contentType: 'image/png', extensions: [] }), type: 'application/json' },
+  ])('is its content type and bytes with lenient, as in grpc-gateway: $body', async ({ body, type }) => {
+    expect(await turn(body, type)).toEqual(['image/png', DATA]);
+  });
+
+  it.each([
+    { body: '{"contentType":"image/png","other":1}', type: 'application/json', why: 'it has another member' },
+    { body: '[]', type: 'application/json', why: 'it is no object' },
+    { body: '{"data":', type: 'application/json', why: 'it is not JSON' },
+    { body: envelope, type: 'text/plain', why: 'its content type is not JSON' },
+  ])('is a file with lenient if $why', async ({ body, type }) => {
+    expect(await turn(body, type)).toEqual([type, Buffer.from(body)]);
+  });
+
+  it('is a file without lenient', async () => {
+    const got = await turn(envelope, 'application/json', { lenient: false });
+    expect(got).toEqual(['application/json', Buffer.from(envelope)]);
+  });
+
+  it('is refused with its place if its bytes are not base64', async () => {
+    const { origin } = await start(undefined, { lenient: true });
+    const refused = await httpRequest(origin, {
+      method: 'PUT',
+      path: '/v1/files/logo',
+      headers: { 'content-type': 'application/json' },
+      body: '{"contentType":"image/png","data":"?"}',
+    });
+    expect(errorOf(refused)).toMatchObject({
+      code: 400,
+      message: 'The request does not fit the method: content.data.',
+    });
+  });
 });

@@ -689,11 +689,11 @@ describe('a transcoder', () => {
     });
 
     it.each([
-      { details: 'unknown', why: 'of a type that the contract lacks' },
-      { details: 'untyped', why: 'without a type' },
-    ])('is shown without details $why', async ({ details }) => {
+      { details: 'unknown', shown: [{ '@type': 'type.googleapis.com/nobody.Knows', value: 'AQ==' }] },
+      { details: 'untyped', shown: [] },
+    ])('is shown with a detail that is $details as $shown', async ({ details, shown }) => {
       const response = await call('POST', '/v1/fail', { code: Code.ABORTED, message: 'm', details });
-      expect(errorOf(response)).toEqual({ code: 409, status: 'ABORTED', message: 'm', details: [] });
+      expect(errorOf(response)).toEqual({ code: 409, status: 'ABORTED', message: 'm', details: shown });
     });
 
     it.each([

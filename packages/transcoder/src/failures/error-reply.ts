@@ -11,12 +11,14 @@ import { codeOf, type FieldViolation, type HttpFailure, httpStatusOf, upstreamFa
 
 /** Options of `ErrorReplies`. */
 interface ErrorReplyOptions {
-  /** The types of error details beyond google/rpc/error_details.proto; details of other types are omitted. */
+  /** The types of error details beyond google/rpc/error_details.proto; details of other types are their bytes in base64. */
   readonly registry: Registry;
   /** The `domain` of the `google.rpc.ErrorInfo` if the server sends none. */
   readonly domain: string;
   /** The realm of bearer challenges (RFC 6750 3). */
   readonly realm: string;
+  /** Called with the type URL of each detail of an unknown type. Default: nothing is done. */
+  readonly unknownType?: (typeUrl: string) => void;
 }
 
 const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';
@@ -27,11 +29,13 @@ export class ErrorReplies {
   readonly #registry: Registry;
   readonly #domain: string;
   readonly #realm: string;
+  readonly #unknownType: (typeUrl: string) => void;
 
-  constructor({ registry, domain, realm }: ErrorReplyOptions) {
+  constructor({ registry, domain, realm, unknownType = () => undefined }: ErrorReplyOptions) {
     this.#registry = createRegistry(registry, file_google_rpc_error_details);
     this.#domain = domain;
     this.#realm = realm;
+    this.#unknownType = unknownType;
   }
 
   /** The response for a failure that the transcoder itself detected. */
@@ -50,18 +54,19 @@ export class ErrorReplies {
   }
 
   /**
-   * The response for a reply other than `OK`. If the server sends no `google.rpc.Status`, its code and text are kept,
-   * and the name of the code becomes the reason. If the status does not come from a server, the text is fixed.
+   * The response for a reply other than `OK`. The text is that of the `google.rpc.Status`, which arrives as it was sent,
+   * unlike `grpc-message`. If the server sends none, its code and text are kept, and the name of the code becomes the
+   * reason. If the status does not come from a server, the text is fixed.
    */
   ofUpstream(reply: UnaryReply, requestId: string): ErrorReply {
     const code = codeOf(reply.code);
-    if (!reply.answered) return this.ofFailure(upstreamFailure(code, reply.details), requestId);
-    const details = this.#statusDetails(reply.trailers) ?? this.#ownDetails(Code[code], requestId, []);
+    if (!reply.answered) return this.ofFailure(upstreamFailure(code, reply.details, reply.told), requestId);
+    const { message, details = this.#ownDetails(Code[code], requestId, []) } = this.#statusIn(reply.trailers);
     const { reason, metadata } = detailOf(details, 'ErrorInfo');
     const tooLarge = code === Code.RESOURCE_EXHAUSTED && reason === 'REQUEST_TOO_LARGE';
     const scope = isObject(metadata) ? metadata['scope'] : undefined;
     const challenge = bearerChallenge(code, this.#realm, reason, scope);
-    const answer = errorReply(code, tooLarge ? 413 : httpStatusOf(code), reply.details, details, {
+    const answer = errorReply(code, tooLarge ? 413 : httpStatusOf(code), message || reply.details, details, {
       ...(tooLarge ? {} : retryHeaders(code, details)),
       ...(challenge === undefined ? {} : { 'WWW-Authenticate': challenge }),
     });
@@ -85,25 +90,27 @@ export class ErrorReplies {
     ];
   }
 
-  /** The details of the `google.rpc.Status` in the trailers; undefined if none can be decoded. */
-  #statusDetails(trailers: ReplyMetadata | undefined): JsonObject[] | undefined {
+  /** The `google.rpc.Status` in the trailers; empty if none can be decoded. */
+  #statusIn(trailers: ReplyMetadata | undefined): { message?: string; details?: JsonObject[] } {
     const [bytes] = trailers?.get(STATUS_DETAILS) ?? [];
-    if (!(bytes instanceof Uint8Array)) return undefined;
+    if (!(bytes instanceof Uint8Array)) return {};
     try {
-      return fromBinary(StatusSchema, bytes).details.flatMap((detail) => this.#detailJson(detail));
+      const { message, details } = fromBinary(StatusSchema, bytes);
+      return { message, details: details.flatMap((detail) => this.#detailJson(detail)) };
     } catch {
-      return undefined;
+      return {};
     }
   }
 
+  /** The JSON form of a detail; its bytes in base64 as `value` if there is none. A detail without a type is left out. */
   #detailJson(detail: Any): JsonObject[] {
+    if (detail.typeUrl === '') return [];
     try {
-      const { '@type': type, ...fields } = toJson(AnySchema, detail, {
-        registry: this.#registry,
-      }) as JsonObject;
-      return type === undefined ? [] : [{ '@type': type, ...fields }];
+      const json = toJson(AnySchema, detail, { registry: this.#registry }) as JsonObject;
+      return [{ '@type': detail.typeUrl, ...json }];
     } catch {
-      return [];
+      this.#unknownType(detail.typeUrl);
+      return [{ '@type': detail.typeUrl, value: Buffer.from(detail.value).toString('base64') }];
     }
   }
 }

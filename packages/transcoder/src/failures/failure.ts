@@ -138,9 +138,9 @@ export function deadlineExceeded(cause?: unknown): HttpFailure {
   return new HttpFailure('DEADLINE_EXCEEDED', 'The deadline passed before the call was answered.', { cause });
 }
 
-/** An unexpected error, with a fixed text; the cause is for the log. */
-export function internal(cause: unknown): HttpFailure {
-  return new HttpFailure('INTERNAL', 'An internal error occurred.', { cause });
+/** An unexpected error; the cause is for the log. */
+export function internal(cause: unknown, message = 'An internal error occurred.'): HttpFailure {
+  return new HttpFailure('INTERNAL', message, { cause });
 }
 
 const RETRY = { 'Retry-After': '1' };
@@ -168,10 +168,12 @@ const upstreamFailures: ReadonlyMap<Code, (cause: Error) => HttpFailure> = new M
  * The failure, with a fixed text, for a call whose status does not come from a server.
  *
  * @param text the upstream's own text, for the log only: it may name hosts and sockets.
+ * @param told the upstream's text for clients about an internal failure, if it has one.
  */
-export function upstreamFailure(code: Code, text: string): HttpFailure {
-  const failed = upstreamFailures.get(code) ?? internal;
-  return failed(new Error(`upstream: ${Code[code]}: ${text}`));
+export function upstreamFailure(code: Code, text: string, told?: string): HttpFailure {
+  const cause = new Error(`upstream: ${Code[code]}: ${text}`);
+  const failed = upstreamFailures.get(code);
+  return failed === undefined ? internal(cause, told) : failed(cause);
 }
 
 /** The HTTP status of each gRPC code, as in the comments of google/rpc/code.proto. */

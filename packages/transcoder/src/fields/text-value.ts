@@ -21,6 +21,11 @@ export function memberOf(object: JsonObject, key: string): JsonValue | undefined
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
+/** Sets an own member of a JSON object, even `__proto__`, to which an assignment would give another meaning. */
+export function setMember(object: JsonObject, key: string, value: JsonValue): void {
+  Object.defineProperty(object, key, { value, configurable: true, enumerable: true, writable: true });
+}
+
 /** Whether a JSON value is an object. */
 export function isObject(json: JsonValue | undefined): json is JsonObject {
   return typeof json === 'object' && json !== null && !Array.isArray(json);
@@ -47,6 +52,7 @@ export function textValue(field: DescField, text: string, lenient = false): Json
   if (field.enum !== undefined) {
     const number = int32(text);
     if (number !== undefined) return Number(number);
+    if (text === 'null' && field.enum.typeName === 'google.protobuf.NullValue') return null;
     // With `ignoreUnknown`, the parser would drop an unknown name.
     return field.enum.values.some(({ name }) => name === text) ? text : undefined;
   }

@@ -12,6 +12,10 @@ const NO_GRPC = /^(?:Received HTTP status code \d+|No status information receive
 /** The texts of grpc-js for a response message that it cannot take. */
 const BAD_MESSAGE = /^(?:Received (?:compressed )?message |Failed to decompress )/;
 
+/** The text of grpc-js for a response message, as sent or decompressed, of more bytes than the number at its end. */
+const TOO_LARGE =
+  /^Received message (?:larger than max \(\d+ vs |that decompresses to a size larger than )(\d+)/;
+
 /** The texts with which grpc-js itself ends a call in progress. They name hosts, or mean nothing to clients. */
 const BROKEN_OFF = new RegExp(
   [
@@ -59,8 +63,14 @@ export function failed(
   const own = noGrpc || (empty && (!headersCame || BROKEN_OFF.test(details)));
   if (!own) return { code, details, answered: true, initialMetadata, trailers: metadata };
   // A response that is too large is a fault of the server, and a retry would not help.
-  if (code === status.RESOURCE_EXHAUSTED && BAD_MESSAGE.test(details))
-    return unanswered(status.INTERNAL, `The reply is larger than maxReplyBytes. ${details}`);
+  const [, bound] = TOO_LARGE.exec(details) ?? [];
+  if (bound !== undefined) {
+    const text = `The reply is larger than maxReplyBytes. ${details}`;
+    return {
+      ...unanswered(status.INTERNAL, text),
+      told: `The reply is larger than ${bound} bytes, the maximum.`,
+    };
+  }
   if (noGrpc || BAD_MESSAGE.test(details) || !OF_RESETS.has(code)) return unanswered(code, details);
   // The connection is lost, or the server reset the call: at the deadline, which it may notice first, or otherwise.
   return unanswered(deadline <= Date.now() ? status.DEADLINE_EXCEEDED : status.UNAVAILABLE, details);

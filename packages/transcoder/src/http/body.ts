@@ -37,15 +37,18 @@ const JSON_TYPE = /^application\/json(?:[ \t]*;(?:[ \t]*charset=(?:utf-8|"utf-8"
 const LENIENT_TYPE = new RegExp(JSON_TYPE.source.replace('json', '(?:json|merge-patch\\+json)'), 'i');
 
 /**
- * Refuses every media type except `application/json`, with or without `charset=utf-8` (RFC 8259 defines no other).
+ * Whether the media type of a body is `application/json`, with or without `charset=utf-8` (RFC 8259 defines no other).
  *
  * @param lenient whether to accept `application/merge-patch+json` and a missing type, too.
- * @throws HttpFailure `CONTENT_TYPE_UNSUPPORTED`.
  */
-export function requireJsonType({ sent, verb }: Exchange, lenient: boolean): void {
+export function isJsonType({ sent }: Exchange, lenient: boolean): boolean {
   const type = sent.get('content-type')?.join(', ');
-  const taken = type === undefined ? lenient : (lenient ? LENIENT_TYPE : JSON_TYPE).test(type);
-  if (!taken) throw mediaTypeUnsupported(verb);
+  return type === undefined ? lenient : (lenient ? LENIENT_TYPE : JSON_TYPE).test(type);
+}
+
+/** Refuses every other media type. @throws HttpFailure `CONTENT_TYPE_UNSUPPORTED` */
+export function requireJsonType(exchange: Exchange, lenient: boolean): void {
+  if (!isJsonType(exchange, lenient)) throw mediaTypeUnsupported(exchange.verb);
 }
 
 /** @param verb the HTTP method of the request */

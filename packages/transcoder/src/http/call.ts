@@ -16,14 +16,14 @@ import { isObject } from '../fields/text-value.js';
 import type { HttpReply } from '../http-reply.js';
 import { parseJsonText } from '../json/json-input.js';
 import type { JsonOptions } from '../json/json-options.js';
-import { JsonOutput } from '../json/json-output.js';
-import { httpBodyJson, setData } from '../message/http-body.js';
+import { JsonOutput, type UnknownType } from '../json/json-output.js';
+import { httpBodyJson, isHttpBodyJson, setData } from '../message/http-body.js';
 import { RequestMessages } from '../message/request-message.js';
 import type { BindingTable, FoundBinding, Lookup } from '../template/binding-table.js';
 import { type Binding, type BodyBinding, successRules, takesBytes } from '../template/binding.js';
 import type { Contract } from '../template/contract.js';
 import type { Guard, UnaryReply, Upstream } from '../upstream.js';
-import { GuardVerdict, receiveBody, requireDecoded, requireJsonType, Uploads } from './body.js';
+import { GuardVerdict, isJsonType, receiveBody, requireDecoded, requireJsonType, Uploads } from './body.js';
 import { type Exchange, targetOf } from './exchange.js';
 import { requestTarget, requestTimeoutMs } from './head.js';
 import type { Forwarding, ReplyHeaders } from './metadata.js';
@@ -47,6 +47,8 @@ interface TranscodingOptions {
   readonly json: JsonOptions;
   readonly replyCacheBytes: number;
   readonly lenient: boolean;
+  /** Called with the type URL of each Any whose type the contract lacks. */
+  readonly unknownType: UnknownType;
   readonly now: () => number;
 }
 
@@ -81,7 +83,7 @@ export class Transcoding {
   constructor({ bindings, table, registry }: Contract, errors: ErrorReplies, options: TranscodingOptions) {
     const { basePath, maxRequests, maxStreams, standardMethods, json, ignoredParameters, replyCacheBytes } =
       options;
-    const { lenient, now } = options;
+    const { lenient, now, unknownType } = options;
     this.#basePath = basePath;
     this.#maxRequests = maxRequests;
     this.#streams = new OpenStreams(maxStreams);
@@ -94,7 +96,7 @@ export class Transcoding {
       requests: new RequestMessages(registry, { ...json, lenient }, ignoredParameters),
       successes: new SuccessReplies(
         standardMethods ? successRules(bindings) : new Map(),
-        new JsonOutput(registry, json),
+        new JsonOutput(registry, json, unknownType),
         basePath,
         replyCacheBytes,
       ),
@@ -219,15 +221,18 @@ class RequestedCall {
   }
 
   #callWith(body: Uint8Array): HttpReply | Promise<HttpReply> {
-    const { upstream, requests } = this.#parts;
+    const { lenient, upstream, requests } = this.#parts;
     const { binding, segments } = this.#found;
     const { path, metadata, deadline, cancellation } = this.#head;
     let message: Message;
     let bytes: Uint8Array;
     try {
-      const json = bodyJson(this.#parts, binding, this.#exchange, body);
+      const isFile = takesBytes(binding) && !(lenient && isEnvelope(this.#exchange, body));
+      const json = isFile
+        ? httpBodyJson(this.#exchange.request.headers['content-type'])
+        : bodyJson(this.#parts, binding, this.#exchange, body);
       message = requests.read(binding, { segments, query: this.#query, body: json });
-      if (takesBytes(binding)) setData(binding, message, body);
+      if (isFile) setData(binding, message, body);
       bytes = requests.encode(binding, message);
     } catch (failure) {
       return this.#verdict.refusalOr(failure);
@@ -270,6 +275,11 @@ class RequestedCall {
   }
 }
 
+/** Whether a body for a `google.api.HttpBody` is its JSON form, which grpc-gateway takes in place of the bytes. */
+function isEnvelope(exchange: Exchange, bytes: Uint8Array): boolean {
+  return isJsonType(exchange, true) && isHttpBodyJson(bytes);
+}
+
 function bodyJson(
   { registry, lenient }: CallParts,
   binding: Binding,
@@ -278,7 +288,6 @@ function bodyJson(
 ): JsonValue | undefined {
   const { method, body } = binding;
   const { input: message } = method;
-  if (takesBytes(binding)) return httpBodyJson(exchange.request.headers['content-type']);
   if (bytes.length === 0) {
     // An empty body is an empty message, unless the message has a JSON form of its own.
     if (body === undefined || (body === '*' && !hasCustomJsonRepresentation(message))) return undefined;

@@ -122,11 +122,25 @@ interface ForwardedMetadata {
   readonly refusal: HttpFailure | undefined;
 }
 
+/** Adds the metadata for a header. @returns why its value is refused, if it is */
+function forward(
+  { from, to, unfit }: Forwarded,
+  value: string,
+  metadata: Map<string, string>,
+): HttpFailure | undefined {
+  const masked = value.replace(UNFIT, '?');
+  if (masked === value || unfit === 'mask') metadata.set(to, masked);
+  else if (unfit === 'refuse')
+    return malformedHeader(from, 'Must be printable ASCII characters; got others.');
+  return undefined;
+}
+
 /** Makes the metadata of calls from the headers of requests. */
 export class Forwarding {
+  readonly #single: readonly Forwarded[];
   readonly #headers: Renamings<Forwarded>;
-  /** The headers that are read as sent, besides those of prefixes: those of the transcoder, and single forwarded ones. */
-  readonly #read: ReadonlySet<string>;
+  /** The lower-case names of the headers that are read as sent: those of the transcoder, and the forwarded ones. */
+  readonly names: { has(name: string): boolean };
   /** The metadata that entries give: keys, and prefixes with their `*`. */
   readonly #given = new Set<string>();
   /** The prefixes of keys that entries give, the longest first. */
@@ -136,7 +150,10 @@ export class Forwarding {
   constructor(headers: ForwardedHeaders) {
     this.#headers = new Renamings([...headers].map(([from, entry]) => this.#checked(from, entry)));
     const { single, prefixes } = this.#headers;
-    this.#read = new Set(['host', 'content-type', ...single.keys()]);
+    this.#single = [...single.values()];
+    const read = new Set(['host', 'content-type', ...single.keys()]);
+    const reads = (name: string): boolean => read.has(name) || this.#headers.prefixOf(name) !== undefined;
+    this.names = prefixes.length === 0 ? read : { has: reads };
     this.#givenPrefixes = prefixes.map(({ to }) => to).sort((one, other) => other.length - one.length);
   }
 
@@ -152,11 +169,6 @@ export class Forwarding {
     return { from, to, unfit: typeof entry === 'object' ? entry.unfit : entry };
   }
 
-  /** Whether a header, by its lower-case name, is read as sent. */
-  has(name: string): boolean {
-    return this.#read.has(name) || this.#headers.prefixOf(name) !== undefined;
-  }
-
   /**
    * The metadata for a request's headers. Several values of one header are joined, as in RFC 9110 5.2, so two credentials
    * form an invalid one, which the server refuses.
@@ -166,21 +178,17 @@ export class Forwarding {
   metadata(sent: SentHeaders, requestId: string, observed = NONE): ForwardedMetadata {
     const metadata = new Map([['x-request-id', requestId]]);
     let refusal: HttpFailure | undefined;
-    const forward = ({ from, to, unfit }: Forwarded, value: string): void => {
-      const masked = value.replace(UNFIT, '?');
-      if (masked === value || unfit === 'mask') metadata.set(to, masked);
-      else if (unfit === 'refuse')
-        refusal ??= malformedHeader(from, 'Must be printable ASCII characters; got others.');
-    };
-    for (const entry of this.#headers.single.values()) {
-      const values = sent.get(entry.from);
-      if (values !== undefined) forward(entry, values.join(', '));
+    for (const entry of this.#single) {
+      const value = sent.get(entry.from)?.join(', ');
+      // The guard is asked with all headers, also about a request that is refused.
+      if (value !== undefined) refusal = forward(entry, value, metadata) ?? refusal;
     }
-    let room = PREFIXED_MAX_BYTES;
-    for (const [entry, value] of this.#prefixed(sent)) {
-      room -= entry.to.length + value.length + HEADER_BYTES;
-      if (room >= 0) forward(entry, value);
-      else refusal = headersTooLarge();
+    if (this.#headers.prefixes.length > 0) {
+      let room = PREFIXED_MAX_BYTES;
+      for (const [entry, value] of this.#prefixed(sent)) {
+        room -= entry.to.length + value.length + HEADER_BYTES;
+        refusal = (room < 0 ? headersTooLarge() : forward(entry, value, metadata)) ?? refusal;
+      }
     }
     for (const [key, value] of observed) metadata.set(key, value);
     return { metadata, refusal };
@@ -188,7 +196,6 @@ export class Forwarding {
 
   /** The headers that prefixes forward, each with its own name, its key and its value. */
   #prefixed(sent: SentHeaders): [Forwarded, value: string][] {
-    if (this.#headers.prefixes.length === 0) return [];
     return [...sent].flatMap(([from, values]): [Forwarded, string][] => {
       const prefix = this.#headers.prefixOf(from);
       if (prefix === undefined) return [];

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import {
+  create,
+  createRegistry,
   type DescField,
   type DescMessage,
   fromBinary,
@@ -13,7 +15,12 @@ import {
   toJson,
 } from '@bufbuild/protobuf';
 import { reflect, type ReflectMessage } from '@bufbuild/protobuf/reflect';
-import { type Any, FeatureSet_FieldPresence, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
+import {
+  type Any,
+  BytesValueSchema,
+  FeatureSet_FieldPresence,
+  hasCustomJsonRepresentation,
+} from '@bufbuild/protobuf/wkt';
 import { isAny, typeInAny, typeOfUrl } from '../fields/any-content.js';
 import { isObject, memberOf } from '../fields/text-value.js';
 import { FieldBehavior } from '../gen/google/api/field_behavior_pb.js';
@@ -22,6 +29,11 @@ import { hasBehavior } from '../template/contract-options.js';
 
 /** Converts the JSON form of a value, which it may change in place, to its output form. */
 type Amendment = (json: JsonValue) => JsonValue;
+
+/** Called with the type URL of an Any whose type is unknown. */
+export type UnknownType = (typeUrl: string) => void;
+
+const ignore: UnknownType = () => undefined;
 
 /** Adjusts one field in the JSON form of its message. */
 type FieldAmendment = (json: JsonObject) => void;
@@ -33,15 +45,22 @@ type FieldAmendment = (json: JsonObject) => void;
  */
 export class JsonOutput {
   readonly #registry: Registry;
+  readonly #unknownType: UnknownType;
   readonly #written: Partial<JsonWriteOptions>;
   readonly #omitsUnassigned: boolean;
   readonly #milliseconds: boolean;
   readonly #amendments = new Map<DescMessage, Amendment>();
 
-  constructor(registry: Registry, options: JsonOptions = {}) {
+  /** @param unknownType called for each Any of a type that the registry lacks, with its type URL. */
+  constructor(registry: Registry, options: JsonOptions = {}, unknownType: UnknownType = ignore) {
     const { omit = 'nothing', protoNames = false, milliseconds = false } = options;
     this.#registry = registry;
-    this.#written = { registry, alwaysEmitImplicit: omit !== 'defaults', useProtoFieldName: protoNames };
+    this.#unknownType = unknownType;
+    this.#written = {
+      registry: createRegistry(registry, BytesValueSchema),
+      alwaysEmitImplicit: omit !== 'defaults',
+      useProtoFieldName: protoNames,
+    };
     this.#omitsUnassigned = omit === 'unassigned';
     this.#milliseconds = milliseconds;
   }
@@ -49,11 +68,11 @@ export class JsonOutput {
   /**
    * The JSON text of a message, or of one field of it; as UTF-8 if it has large `bytes`.
    *
-   * @param message its large `bytes` are replaced.
+   * @param message its large `bytes`, and what is in an Any of an unknown type, are replaced.
    * @throws Error if the message has no JSON form
    */
   text(schema: DescMessage, message: Message, field?: DescField): string | Uint8Array {
-    const large = new LargeBytes(this.#registry, schema, message);
+    const large = new ReplacedBytes(this.#registry, this.#unknownType, schema, message);
     const json = field === undefined ? this.json(schema, message) : this.fieldJson(field, message);
     return large.restoredIn(JSON.stringify(json));
   }
@@ -143,13 +162,21 @@ export class JsonOutput {
   /** An Any holds the fields of its message, or a whole message whose JSON form is not an object. */
   #amendAny(json: JsonObject): JsonObject {
     const type = typeInAny(this.#registry, json);
-    if (type === undefined) return json;
+    if (type === undefined) return typeFirst(json);
     const amend = this.#amendment(type);
     const { value } = json;
     if (value !== undefined && hasCustomJsonRepresentation(type)) json['value'] = amend(value);
     else amend(json);
-    return json;
+    return typeFirst(json);
   }
+}
+
+/** Ends the type URL of an Any of an unknown type while its content counts as bytes; no type URL has a line break. */
+const AS_BYTES = '\n/google.protobuf.BytesValue';
+
+/** An Any with its own type, and before its content, for people and for readers that parse it as it arrives. */
+function typeFirst({ '@type': type, ...content }: JsonObject): JsonObject {
+  return type === undefined ? content : { '@type': String(type).replace(AS_BYTES, ''), ...content };
 }
 
 function isPlainString(field: DescField): boolean {
@@ -214,9 +241,12 @@ interface TakenValues {
 /**
  * Encodes large `bytes` values with Node's base64, which takes a hundredth of the time of protobuf's. Each value in the
  * message is replaced by a mark that nobody can guess, and each mark in the JSON text by the base64.
+ *
+ * The content of an Any of an unknown type, which has no JSON form, is replaced by the same bytes as a `BytesValue`.
  */
-class LargeBytes {
+class ReplacedBytes {
   readonly #registry: Registry;
+  readonly #unknownType: UnknownType;
   /**
    * The values that were taken out. Created on demand, since most replies have none and it would take longer than all
    * else.
@@ -224,8 +254,9 @@ class LargeBytes {
   #taken: TakenValues | undefined;
 
   /** @param message its large values are replaced by marks */
-  constructor(registry: Registry, schema: DescMessage, message: Message) {
+  constructor(registry: Registry, unknownType: UnknownType, schema: DescMessage, message: Message) {
     this.#registry = registry;
+    this.#unknownType = unknownType;
     if (holdsBytes(schema)) this.#takeFrom(reflect(schema, message));
   }
 
@@ -260,11 +291,18 @@ class LargeBytes {
   }
 
   #takeFromContent(any: Any): void {
+    if (any.typeUrl === '') return;
     const type = typeOfUrl(this.#registry, any.typeUrl);
-    if (any.value.length < LARGE || type === undefined || !holdsBytes(type)) return;
-    const content = fromBinary(type, any.value);
-    this.#takeFrom(reflect(type, content));
-    any.value = toBinary(type, content);
+    if (type === undefined) {
+      this.#unknownType(any.typeUrl);
+      const value = this.#marked(any.value) as Uint8Array;
+      any.typeUrl += AS_BYTES;
+      any.value = toBinary(BytesValueSchema, create(BytesValueSchema, { value }));
+    } else if (holdsBytes(type)) {
+      const content = fromBinary(type, any.value);
+      this.#takeFrom(reflect(type, content));
+      any.value = toBinary(type, content);
+    }
   }
 
   #marked(value: unknown): unknown {

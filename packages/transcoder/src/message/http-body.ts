@@ -1,5 +1,6 @@
-import { fromBinary, type JsonObject, type Message } from '@bufbuild/protobuf';
+import { fromBinary, type JsonObject, type JsonValue, type Message } from '@bufbuild/protobuf';
 import { reflect, type ReflectMessage } from '@bufbuild/protobuf/reflect';
+import { isObject } from '../fields/text-value.js';
 import type { Binding } from '../template/binding.js';
 
 /** The fields of a `google.api.HttpBody` that HTTP carries. */
@@ -14,6 +15,18 @@ interface HttpBody {
  */
 export function httpBodyJson(contentType: string | undefined): JsonObject {
   return contentType === undefined ? {} : { contentType };
+}
+
+const MEMBERS: ReadonlySet<string> = new Set(['contentType', 'content_type', 'data', 'extensions']);
+
+/** Whether bytes are a JSON object with no members but the fields of a `google.api.HttpBody`. */
+export function isHttpBodyJson(bytes: Uint8Array): boolean {
+  try {
+    const json = JSON.parse(Buffer.from(bytes).toString()) as JsonValue;
+    return isObject(json) && Object.keys(json).every((key) => MEMBERS.has(key));
+  } catch {
+    return false;
+  }
 }
 
 /** Puts the bytes of a body into its request message. */

@@ -12,7 +12,7 @@ import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import { type FieldViolation, misfit } from '../failures/failure.js';
 import { allowedValue, quoted } from '../fields/allowed-value.js';
 import { fieldsByName, shortened } from '../fields/message-fields.js';
-import { hasTextForm, hasTextValue, isObject, memberOf, textValue } from '../fields/text-value.js';
+import { hasTextForm, hasTextValue, isObject, memberOf, setMember, textValue } from '../fields/text-value.js';
 import { MAX_DEPTH, StrictJson } from '../json/json-input.js';
 import type { ReadingOptions } from '../json/json-options.js';
 import { JsonViolations } from '../json/json-violations.js';
@@ -157,7 +157,7 @@ function bindVariable(
       return refuse('Must be the same in the path and in the body; got different values.');
     }
   }
-  holder[key] = value;
+  setMember(holder, key, value);
   return undefined;
 }
 
@@ -173,9 +173,10 @@ function bindParameter(json: JsonValue, parameter: QueryParameter): void {
   const { field, value, key: entry } = parameter;
   const holder = holderOf(json, parameter);
   const { jsonName: key } = field;
-  if (field.fieldKind === 'list') holder[key] = [...((memberOf(holder, key) ?? []) as JsonValue[]), value];
-  else if (entry !== undefined) holder[key] = { ...(memberOf(holder, key) as JsonObject), [entry]: value };
-  else holder[key] = value;
+  const given = memberOf(holder, key);
+  if (field.fieldKind === 'list') setMember(holder, key, [...((given ?? []) as JsonValue[]), value]);
+  else if (entry !== undefined) setMember(holder, key, { ...(given as JsonObject), [entry]: value });
+  else setMember(holder, key, value);
 }
 
 /**
@@ -188,7 +189,7 @@ function holderOf(json: JsonValue, { parents }: FieldTarget): JsonObject {
     if (!isObject(holder)) return {};
     const key = keyOf(holder, parent);
     const next: JsonValue = memberOf(holder, key) ?? {};
-    holder[key] = next;
+    setMember(holder, key, next);
     holder = next;
   }
   return isObject(holder) ? holder : {};
@@ -291,19 +292,22 @@ function parameterTarget(
   return field.fieldKind === 'map' && hasTextValue(field) ? { ...target, key } : undefined;
 }
 
-function fieldTarget(message: DescMessage, name: string): FieldTarget | undefined {
-  const parents: DescField[] = [];
-  let container = message;
-  const steps = name.split('.');
-  for (const step of steps.slice(0, -1)) {
-    const parent = fieldsByName(container).get(step);
-    if (parent?.fieldKind !== 'message' || hasCustomJsonRepresentation(parent.message)) return undefined;
-    parents.push(parent);
-    container = parent.message;
+/** The field with a path of names; a name may have dots itself (`json_name`). */
+function fieldTarget(
+  message: DescMessage,
+  path: string,
+  parents: readonly DescField[] = [],
+): FieldTarget | undefined {
+  const fields = fieldsByName(message);
+  const field = fields.get(path);
+  if (field !== undefined) return { parents, field };
+  for (let dot = path.indexOf('.'); dot >= 0; dot = path.indexOf('.', dot + 1)) {
+    const parent = fields.get(path.slice(0, dot));
+    if (parent?.fieldKind !== 'message' || hasCustomJsonRepresentation(parent.message)) continue;
+    const found = fieldTarget(parent.message, path.slice(dot + 1), [...parents, parent]);
+    if (found !== undefined) return found;
   }
-  const [last = ''] = steps.slice(-1);
-  const field = fieldsByName(container).get(last);
-  return field === undefined ? undefined : { parents, field };
+  return undefined;
 }
 
 function decoded(text: string): string | undefined {

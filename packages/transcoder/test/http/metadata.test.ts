@@ -12,6 +12,7 @@ import {
   type RenamedHeader,
   ReplyHeaders,
   type ResponseHeaders,
+  type UnfitValue,
 } from '../../src/http/metadata.js';
 import type { UnaryReply } from '../../src/upstream.js';
 import { errorOf, httpRequest } from '../support/http-request.js';
@@ -26,7 +27,7 @@ function forward(headers: Headers, forwarded: ForwardedHeaders): ReturnType<Forw
   const rawHeaders = Object.entries(headers).flatMap(([name, values]) =>
     values.flatMap((value) => [name, value]),
   );
-  return forwarding.metadata(sentHeaders(rawHeaders, forwarding), 'id');
+  return forwarding.metadata(sentHeaders(rawHeaders, forwarding.names), 'id');
 }
 
 /** The metadata of a call beside its request id. */
@@ -136,7 +137,7 @@ describe('the metadata of a call', () => {
       why: 'metadata of bytes, and what is no key, is left out',
     },
   ])('is renamed from $headers to $metadata: $why', ({ headers, metadata }) => {
-    const forwarded: ForwardedHeaders = new Map([
+    const forwarded = new Map<string, UnfitValue | RenamedHeader>([
       ['authorization', 'mask'],
       ['grpc-metadata-*', 'drop'],
       ['grpc-metadata-old-*', { unfit: 'drop', metadata: 'was-*' }],
@@ -222,6 +223,13 @@ describe('a header that metadata cannot carry', () => {
     expect(refusal?.reason).toBe('REQUEST_MALFORMED');
     expect(wrongFields(check)).toEqual(['idempotency-key']);
   });
+});
+
+it('a header that is refused leaves the others to the guard', () => {
+  const first = new Map([...defaults].reverse());
+  const { metadata, refusal } = forward({ authorization: ['a'], 'idempotency-key': ['\u00ff'] }, first);
+  expect(refusal?.reason).toBe('REQUEST_MALFORMED');
+  expect(metadata.get('authorization')).toBe('a');
 });
 
 describe('a prefix of forwarded headers', () => {

@@ -1,4 +1,4 @@
-import { create, fromJson, type JsonValue } from '@bufbuild/protobuf';
+import { create, fromJson, type JsonValue, toBinary } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
 import { expect, it } from 'vitest';
 import { JsonOutput } from '../../src/json/json-output.js';
@@ -46,11 +46,32 @@ it('an Any without bytes is unchanged, and so is an empty one', () => {
   });
 });
 
-it('an Any of an unknown type has no JSON form', () => {
+it.each([0, 5, 3_000])('an Any of an unknown type has its %d bytes as base64', (length) => {
   const schema = typeOf('library.v1.Everything');
-  const any = { typeUrl: 'type.googleapis.com/nobody.Knows', value: new Uint8Array(3_000) };
-  const message = create(schema, { any: create(AnySchema, any) });
-  expect(() => output.text(schema, message)).toThrow('nobody.Knows');
+  const told: string[] = [];
+  const telling = new JsonOutput(registry, { omit: 'defaults' }, (typeUrl) => told.push(typeUrl));
+  const typeUrl = 'type.googleapis.com/nobody.Knows';
+  const value = Buffer.alloc(length, 'x');
+  const any = create(AnySchema, { typeUrl, value });
+  const holder = create(AnySchema, {
+    typeUrl: EVERYTHING,
+    value: toBinary(schema, create(schema, { any, stringValue: 'beside' })),
+  });
+  const message = create(schema, { any, nested: create(schema, { any: holder }) });
+  const form = { '@type': typeUrl, value: value.toString('base64') };
+  expect(JSON.parse(String(telling.text(schema, message)))).toEqual({
+    any: form,
+    nested: { any: { '@type': EVERYTHING, stringValue: 'beside', any: form } },
+  });
+  expect(told).toEqual([typeUrl, typeUrl]);
+});
+
+it.each([
+  { '@type': EVERYTHING, stringValue: 'a', any: { '@type': EVERYTHING, int32Value: 1 } },
+  { '@type': 'type.googleapis.com/google.protobuf.Timestamp', value: '2026-01-02T03:04:05Z' },
+  { '@type': 'type.googleapis.com/google.protobuf.BytesValue', value: SMALL },
+])('an Any has its type first: %j', (any) => {
+  expect(written({ any }, 'library.v1.Everything')).toBe(JSON.stringify({ any }));
 });
 
 it('a message without bytes is unchanged', () => {
