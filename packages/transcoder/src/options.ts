@@ -170,9 +170,15 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
   if (!BASE_PATH.test(basePath)) {
     throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
   }
-  void new Forwarding(options.forwardedHeaders);
-  void new ReplyHeaders(options.responseHeaders);
+  requireFitHeaders(options);
   return options;
+}
+
+/** @throws Error with a one-sentence message if a header cannot be forwarded in one of the directions. */
+function requireFitHeaders(
+  options: Required<Pick<TranscoderOptions, 'forwardedHeaders' | 'responseHeaders'>>,
+) {
+  return [new Forwarding(options.forwardedHeaders), new ReplyHeaders(options.responseHeaders)];
 }
 
 /** The compiler finds misspelt options only for callers that use the types. */

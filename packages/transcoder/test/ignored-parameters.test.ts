@@ -6,10 +6,15 @@ import { startTranscoder } from './support/library-transcoder.js';
 /** Requests a path with the parameters of Google's clients, and some of trackers, ignored. */
 async function request(path: string, content: { body?: string } = {}): Promise<HttpResponse> {
   const ignoredParameters = ['$alt', 'key', 'utm_*', 'string_value', 'map[a]'];
-  const { origin, close } = await startTranscoder({ ignoredParameters });
-  onTestFinished(close);
+  const gateway = await startTranscoder({ ignoredParameters });
+  onTestFinished(() => gateway.close());
   const headers = { authorization: MEMBER, 'content-type': 'application/json' };
-  return httpRequest(origin, { method: 'body' in content ? 'POST' : 'GET', path, headers, ...content });
+  return httpRequest(gateway.origin, {
+    method: 'body' in content ? 'POST' : 'GET',
+    path,
+    headers,
+    ...content,
+  });
 }
 
 describe('ignoredParameters', () => {

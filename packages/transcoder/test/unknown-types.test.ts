@@ -16,7 +16,7 @@ const info = anyPack(ErrorInfoSchema, create(ErrorInfoSchema, { reason: 'KNOWN',
 
 async function start(unary: () => UnaryReply): Promise<RunningTranscoder> {
   const gateway = await startTranscoder({ upstream: { unary } });
-  onTestFinished(gateway.close);
+  onTestFinished(() => gateway.close());
   return gateway;
 }
 

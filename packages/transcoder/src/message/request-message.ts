@@ -221,7 +221,7 @@ export function* queryParameters(
   binding: Binding,
   query: string,
   lenient: boolean,
-  isIgnored = (_: string): boolean => false,
+  isIgnored: (parameter: string) => boolean = () => false,
 ): Generator<QueryParameter | FieldViolation, void> {
   const taken = new Set<string>();
   for (const part of query.split('&')) {

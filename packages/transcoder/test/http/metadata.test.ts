@@ -240,7 +240,7 @@ describe('a prefix of forwarded headers', () => {
 
   it('forwards them to the server, and no credential in place of the own one', async () => {
     const gateway = await startTranscoder({ forwardedHeaders });
-    onTestFinished(gateway.close);
+    onTestFinished(() => gateway.close());
     const headers = {
       authorization: MEMBER,
       'Grpc-Metadata-Tenant': 'a',
@@ -252,7 +252,7 @@ describe('a prefix of forwarded headers', () => {
 
   it('refuses those that metadata cannot carry, by their names', async () => {
     const gateway = await startTranscoder({ forwardedHeaders });
-    onTestFinished(gateway.close);
+    onTestFinished(() => gateway.close());
     const headers = { authorization: MEMBER, 'Grpc-Metadata-Tenant': '\u00ff' };
     const refused = await httpRequest(gateway.origin, { path: '/v1/metadata', headers });
     expect(errorOf(refused)).toMatchObject({
@@ -351,7 +351,7 @@ describe('the headers of a response, from metadata', () => {
         ['x-a', 'X-A'],
       ]),
     });
-    onTestFinished(gateway.close);
+    onTestFinished(() => gateway.close());
     const { headers } = await httpRequest(gateway.origin, {
       path: '/v1/shelves/1',
       headers: { authorization: MEMBER },
