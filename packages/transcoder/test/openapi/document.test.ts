@@ -27,7 +27,7 @@ describe('an OpenAPI document', () => {
 
   it('names in its text the prefixes of headers and the ignored parameters, for which OpenAPI has no place', () => {
     const document = shop({
-      forwardedHeaders: new Map([
+      forwardedHeaders: new Map<string, 'drop' | { unfit: 'refuse'; metadata: string }>([
         ['x-tenant', { unfit: 'refuse', metadata: 'tenant' }],
         ['grpc-metadata-*', 'drop'],
       ]),
