@@ -27,7 +27,7 @@ describe('an OpenAPI document', () => {
 
   it('names in its text the prefixes of headers and the ignored parameters, for which OpenAPI has no place', () => {
     const document = shop({
-      forwardedHeaders: new Map([
+      forwardedHeaders: new Map<string, 'drop' | { unfit: 'refuse'; metadata: string }>([
         ['x-tenant', { unfit: 'refuse', metadata: 'tenant' }],
         ['grpc-metadata-*', 'drop'],
       ]),
@@ -40,7 +40,12 @@ describe('an OpenAPI document', () => {
     expect(document.info.description).toMatch(
       /\n\nThe headers `grpc-metadata-\*` of a request are passed on to the service\.\n\nThe headers `Grpc-Metadata-\*` of a response come from the service\.\n\nThe query parameters `pageToken`, `utm_\*` are ignored\.$/,
     );
-    expect(Object.keys(document.components.parameters)).toEqual(['Request-Timeout', 'x-tenant']);
+    expect(Object.keys(document.components.parameters)).toEqual([
+      'Request-Timeout',
+      'x-tenant',
+      'If-Match',
+      'If-None-Match',
+    ]);
     const { responses, parameters } = operationOf(document, 'Shop_getItem');
     expect(JSON.stringify(responses)).toContain('"X-Tenant"');
     expect(JSON.stringify(responses)).not.toContain('*"');

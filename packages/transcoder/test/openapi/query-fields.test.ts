@@ -1,4 +1,11 @@
-import { create, type JsonObject, type MessageInitShape, setExtension, toBinary } from '@bufbuild/protobuf';
+import {
+  create,
+  type JsonObject,
+  type Message,
+  type MessageInitShape,
+  setExtension,
+  toBinary,
+} from '@bufbuild/protobuf';
 import {
   type DescriptorProtoSchema,
   FieldDescriptorProto_Label as Label,
@@ -15,7 +22,7 @@ import {
   type Schema,
 } from '../../src/openapi.js';
 
-type Proto = MessageInitShape<typeof DescriptorProtoSchema>;
+type Proto = Exclude<MessageInitShape<typeof DescriptorProtoSchema>, Message>;
 type Field = NonNullable<Proto['field']>[number];
 
 /** A string field or, with the name of a message of the package `a`, one of that message. */

@@ -446,7 +446,7 @@ describe('whatever a server describes', () => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(file, { maxLength: 4 }), async (files) => {
-        described = files;
+        described = files as File[];
         const { services, skipped, descriptorSet } = await reflect(address, {
           credentials: credentials.createInsecure(),
         });

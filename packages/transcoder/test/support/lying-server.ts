@@ -1,4 +1,4 @@
-import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { create, type Message, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
 import {
@@ -8,7 +8,7 @@ import {
 import { opening } from './opening.js';
 import { type ReflectionCall, startReflecting } from './reflecting-server.js';
 
-export type File = MessageInitShape<typeof FileDescriptorProtoSchema>;
+export type File = Exclude<MessageInitShape<typeof FileDescriptorProtoSchema>, Message>;
 
 /** What a server answers, right or wrong. It has nothing else. */
 export interface Lies {
