@@ -77,7 +77,7 @@ export function readContract(
   const ruleOf = (method: DescMethod): HttpRule | undefined => given.get(method) ?? httpRuleOf(method);
   const named = servedServices(registry, names);
   const services = named.filter(({ methods }) => methods.some(ruleOf));
-  const bare = named.find((service) => !services.includes(service));
+  const bare = named.find(({ methods }) => !methods.some(ruleOf));
   if (names !== undefined && bare !== undefined && unsupported === 'refuse') {
     throw new Error(`No method of the service "${bare.typeName}" has an HTTP rule.`);
   }
