@@ -189,9 +189,7 @@ export class MessageSchemas {
       // A client must not send other properties; the service may return new ones later.
       ...(form === 'sent' && json.ignoreUnknown !== true ? { additionalProperties: false } : {}),
       ...atMostOne(
-        message.oneofs.map(({ fields: members }) =>
-          namesOf(members.filter(({ name }) => !moved.has(name))),
-        ),
+        message.oneofs.map(({ fields: members }) => namesOf(members.filter(({ name }) => !moved.has(name)))),
       ),
       ...(example === undefined ? {} : { examples: [example] }),
     };
