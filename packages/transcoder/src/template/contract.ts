@@ -1,16 +1,9 @@
-import {
-  clearField,
-  createFileRegistry,
-  type DescMethod,
-  type FileRegistry,
-  type JsonObject,
-} from '@bufbuild/protobuf';
-import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
+import type { DescMethod, FileRegistry, JsonObject } from '@bufbuild/protobuf';
 import { type Binding, bindingsOf, refuse } from './binding.js';
 import { BindingTable } from './binding-table.js';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
 import { httpRuleOf } from './contract-options.js';
-import { readSet } from './descriptor-set.js';
+import { registryOf } from './descriptor-set.js';
 import { givenRules } from './given-rules.js';
 import { servedServices } from './served-services.js';
 
@@ -67,10 +60,7 @@ export function readContract(
   descriptorSet: Uint8Array,
   { services: names, domain, rules = [], serverStreams = true, unsupported = 'refuse' }: ContractOptions = {},
 ): Contract {
-  const set = readSet(descriptorSet);
-  // Comments would take most of the memory of a large contract.
-  for (const file of set.file) clearField(file, FileDescriptorProtoSchema.field.sourceCodeInfo);
-  const registry = createFileRegistry(set);
+  const registry = registryOf(descriptorSet);
   const skipped = new Set<string>();
   const unserved = unsupported === 'skip' ? (sentence: string) => void skipped.add(sentence) : refuse;
   const given = givenRules(registry, rules, unserved);
