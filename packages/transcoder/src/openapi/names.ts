@@ -1,10 +1,13 @@
 /** Assigns unique names: each owner gets the first of its candidates that is free. */
 export class Names {
-  readonly #owners = new Map<string, unknown>();
+  readonly #taken: Set<string>;
+  readonly #names = new Map<unknown, string>();
+  /** The next number for each name that has had numbers. */
+  readonly #numbers = new Map<string, number>();
 
   /** @param reserved names that are never assigned. */
   constructor(reserved: Iterable<string> = []) {
-    for (const name of reserved) this.#owners.set(name, undefined);
+    this.#taken = new Set(reserved);
   }
 
   /**
@@ -13,17 +16,19 @@ export class Names {
    * @param candidates in order of preference; if all are taken, the last one gets a number.
    */
   of(owner: unknown, ...candidates: readonly [string, ...string[]]): string {
-    const found = candidates.find((name) => this.#take(name, owner));
-    if (found !== undefined) return found;
+    const known = this.#names.get(owner);
+    if (known !== undefined) return known;
     const [last] = candidates.slice(-1);
-    for (let number = 2; ; number += 1) {
-      if (this.#take(`${last}_${number}`, owner)) return `${last}_${number}`;
-    }
+    const name = candidates.find((each) => !this.#taken.has(each)) ?? this.#numbered(String(last));
+    this.#taken.add(name);
+    this.#names.set(owner, name);
+    return name;
   }
 
-  #take(name: string, owner: unknown): boolean {
-    if (this.#owners.has(name)) return this.#owners.get(name) === owner;
-    this.#owners.set(name, owner);
-    return true;
+  #numbered(name: string): string {
+    let number = this.#numbers.get(name) ?? 2;
+    while (this.#taken.has(`${name}_${number}`)) number += 1;
+    this.#numbers.set(name, number + 1);
+    return `${name}_${number}`;
   }
 }

@@ -230,7 +230,9 @@ describe('names', () => {
       'a.Error',
       'a.Error',
     ]);
-    expect([names.of(two, 'a.Error'), names.of(three, 'a.Error')]).toEqual(['a.Error_2', 'a.Error_3']);
+    names.of('taken', 'a.Error_3');
+    expect([names.of(two, 'a.Error'), names.of(three, 'a.Error')]).toEqual(['a.Error_2', 'a.Error_4']);
+    expect(names.of(two, 'a.Error')).toBe('a.Error_2');
   });
 });
 
@@ -267,5 +269,5 @@ it.each([
   const { info, paths } = describeContract({ descriptorSet, rules: unboundRules(descriptorSet) });
   expect(Object.keys(paths)).toHaveLength(described);
   expect(paths).toHaveProperty(['/a.S/Call9999']);
-  expect(/This document has .*/.exec(info.description ?? '')?.[0]).toBe(text);
+  expect(/This document has .*/.exec(info.description)?.[0]).toBe(text);
 });

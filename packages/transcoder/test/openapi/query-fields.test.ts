@@ -206,8 +206,8 @@ describe('messages that contain each other', () => {
     ];
     const rules = Array.from({ length: 700 }, (_, index) => ({ get: `/v${index}` }));
     const operations = operationsOf(messages, ...rules);
-    expect(queryOf(operations[0]!)).toHaveLength(401);
-    expect(queryOf(operations.at(-1)!)).toEqual(['own']);
+    expect(queryOf(operations[0])).toHaveLength(401);
+    expect(queryOf(operations.at(-1))).toEqual(['own']);
     expect(operations.at(-1)?.description).toContain('Fields of messages that are nested more deeply');
   });
 });
@@ -218,7 +218,7 @@ it('messages in a chain that is longer than the call stack are bounded in the qu
     field: [field(1, 'text'), field(2, 'next', `M${(index + 1) % 20_000}`)],
   }));
   const [operation] = operationsOf(chain, { get: '/v1' });
-  const names = queryOf(operation!);
+  const names = queryOf(operation);
   expect(names.slice(0, 3)).toEqual(['text', 'next.text', 'next.next.text']);
   expect(names.length).toBeLessThanOrEqual(500);
   expect(operation?.description).toContain('Fields of messages that are nested more deeply');
