@@ -84,7 +84,7 @@ async function serve(
 
   /**
    * Replaces the contract that is served. Requests and streams that are under way go on with the one that they began
-   * with: a client whose requests bring up further types interrupts nobody.
+   * with, and with its bounds: a client whose requests bring up further types interrupts nobody.
    *
    * @param want is told the types that replies have and the contract lacks.
    */

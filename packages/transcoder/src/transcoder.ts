@@ -28,11 +28,7 @@ export interface Transcoder {
    * request; with `next`, it passes on requests for unknown paths. Node itself refuses requests without `Host`, in its
    * own format, unless the server was created with `requireHostHeader: false`.
    */
-  readonly handler: (
-    request: IncomingMessage,
-    response: ServerResponse,
-    next?: () => void,
-  ) => void;
+  readonly handler: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
   /**
    * The listener for the event `checkContinue`: like `handler`, but a client that waits for 100 before it sends its
    * body gets the 100 only after the guard has admitted the client. Without this listener, Node sends 100 to every such

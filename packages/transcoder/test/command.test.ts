@@ -216,7 +216,9 @@ describe('a type that only the details of an error name', () => {
           name: `${name}.proto`,
           package: 'greeter.v1',
           syntax: 'proto3',
-          messageType: [{ name, field: [{ name: 'text', number: 1, type: FieldDescriptorProto_Type.STRING }] }],
+          messageType: [
+            { name, field: [{ name: 'text', number: 1, type: FieldDescriptorProto_Type.STRING }] },
+          ],
         })),
       ],
     }),

@@ -250,7 +250,6 @@ export class ReplyHeaders {
   readonly #metadata: Renamings<Renaming>;
   /** The headers of single keys, in lower case. */
   readonly #names: ReadonlySet<string>;
-  readonly #none: boolean;
 
   /** @throws Error with a one-sentence message if a name is invalid, or is that of a header that metadata must not set */
   constructor(headers: ResponseHeaders) {
@@ -264,7 +263,6 @@ export class ReplyHeaders {
         `The header "${taken}" is written by the transcoder or by Node, and not from metadata.`,
       );
     this.#names = new Set(names.map((name) => name.toLowerCase()));
-    this.#none = headers.size === 0;
   }
 
   /**
@@ -272,7 +270,6 @@ export class ReplyHeaders {
    * Values that a header cannot carry are left out, such as the bytes of a key that ends in `-bin`.
    */
   addTo(response: ServerResponse, { initialMetadata, trailers }: UnaryReply): void {
-    if (this.#none) return;
     for (const { from, to } of [
       ...this.#metadata.single.values(),
       ...this.#prefixed(initialMetadata, trailers),

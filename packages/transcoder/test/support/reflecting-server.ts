@@ -76,7 +76,8 @@ export async function startReflecting({
   const set = fromBinary(FileDescriptorSetSchema, descriptorSet);
   const registry = createFileRegistry(set);
   for (const { services } of registry.files)
-    for (const { methods } of services) for (const method of methods) addMethod(server, method, calls, reflecting);
+    for (const { methods } of services)
+      for (const method of methods) addMethod(server, method, calls, reflecting);
   const questions: string[] = [];
   for (const version of versions) {
     const method = {
