@@ -144,7 +144,7 @@ it('a key set that cannot be refreshed is reported while its keys stay in use', 
   await expect.poll(() => log).toContain('the key set cannot be refreshed');
 });
 
-it('a gateway fails a call whose response exceeds 256 KiB, and keeps its limit from the client', async () => {
+it('a gateway fails a call whose response exceeds 256 KiB, and names the bound', async () => {
   const server = opening(
     await listen(
       {
@@ -178,5 +178,6 @@ it('a gateway fails a call whose response exceeds 256 KiB, and keeps its limit f
     code: status.INTERNAL,
     details: expect.stringContaining('262144') as string,
     answered: false,
+    told: 'The reply is larger than 262144 bytes, the maximum.',
   });
 });

@@ -97,12 +97,10 @@ it(
       await post('namespaces.v1.Namespaces/Create', { namespace: { name } }, name);
       return events[0];
     };
-    await expect
-      .poll(createNamespace)
-      .toMatchObject({
-        topic: '/namespaces/create',
-        event: { name: expect.stringContaining('try-') as string },
-      });
+    await expect.poll(createNamespace).toMatchObject({
+      topic: '/namespaces/create',
+      event: { name: expect.stringContaining('try-') as string },
+    });
     const created = await post('namespaces.v1.Namespaces/Create', { namespace: { name: 'shop' } }, 'shop');
     expect(JSON.parse(created.text)).toEqual({ namespace: { name: 'shop', labels: {} } });
 

@@ -4,7 +4,14 @@ import { testLayers } from './support/layers.js';
 testLayers({
   src: resolve(import.meta.dirname, '../src'),
   layers: [
-    ['bin.ts', 'command.ts', 'command-settings.ts', 'command-options.ts', 'foreign-requests.ts', 'printable.ts'],
+    [
+      'bin.ts',
+      'command.ts',
+      'command-settings.ts',
+      'command-options.ts',
+      'foreign-requests.ts',
+      'printable.ts',
+    ],
     ['index.ts', 'reflection.ts', 'reflection', 'grpc-js.ts', 'grpc-js', 'openapi.ts', 'page.ts'],
     ['transcoder.ts'],
     ['page', 'openapi'],

@@ -83,6 +83,6 @@ describe('the command of the packed package', () => {
     };
     const { address } = opening(await startReflecting({ versions: [] }));
     expect(await Promise.all([codeOf(), codeOf('--target', address, '--port', '0')])).toEqual([2, 1]);
-    expect(await user.run(command, ['--version'])).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect(await user.run(command, ['--version'])).toMatch(/^\d+\.\d+\.\d+(?:-dev)?\n$/);
   });
 });

@@ -63,12 +63,14 @@ export class ErrorReplies {
   ofUpstream(reply: UnaryReply, requestId: string): ErrorReply {
     const code = codeOf(reply.code);
     if (!reply.answered) return this.ofFailure(upstreamFailure(code, reply.details, reply.told), requestId);
-    const { message, details = this.#ownDetails(Code[code], requestId, []) } = this.#statusIn(reply.trailers);
+    const { message = reply.details, details = this.#ownDetails(Code[code], requestId, []) } = this.#statusIn(
+      reply.trailers,
+    );
     const { reason, metadata } = detailOf(details, 'ErrorInfo');
     const tooLarge = code === Code.RESOURCE_EXHAUSTED && reason === 'REQUEST_TOO_LARGE';
     const scope = isObject(metadata) ? metadata['scope'] : undefined;
     const challenge = bearerChallenge(code, this.#realm, reason, scope);
-    const answer = errorReply(code, tooLarge ? 413 : httpStatusOf(code), message || reply.details, details, {
+    const answer = errorReply(code, tooLarge ? 413 : httpStatusOf(code), message, details, {
       ...(tooLarge ? {} : retryHeaders(code, details)),
       ...(challenge === undefined ? {} : { 'WWW-Authenticate': challenge }),
     });
@@ -98,7 +100,10 @@ export class ErrorReplies {
     if (!(bytes instanceof Uint8Array)) return {};
     try {
       const { message, details } = fromBinary(StatusSchema, bytes);
-      return { message, details: details.flatMap((detail) => this.#detailJson(detail)) };
+      return {
+        ...(message === '' ? {} : { message }),
+        details: details.flatMap((detail) => this.#detailJson(detail)),
+      };
     } catch {
       return {};
     }

@@ -176,7 +176,7 @@ const AS_BYTES = '\n/google.protobuf.BytesValue';
 
 /** An Any with its own type, and before its content, for people and for readers that parse it as it arrives. */
 function typeFirst({ '@type': type, ...content }: JsonObject): JsonObject {
-  return type === undefined ? content : { '@type': String(type).replace(AS_BYTES, ''), ...content };
+  return typeof type === 'string' ? { '@type': type.replace(AS_BYTES, ''), ...content } : content;
 }
 
 function isPlainString(field: DescField): boolean {

@@ -55,8 +55,8 @@ export class Parameters {
     const parameters = paths.flatMap((path): Parameter[] => {
       const name = path.map((each) => this.#schemas.nameOf(each)).join('.');
       if (this.#isIgnored(name)) return [];
-      const parameter = this.of(name, 'query', path.at(-1) as DescField);
-      return [path.every(isRequired) ? { ...parameter, required: true } : parameter];
+      const parameters = path.slice(-1).map((field) => this.of(name, 'query', field));
+      return path.every(isRequired) ? parameters.map((each) => ({ ...each, required: true })) : parameters;
     });
     return { parameters, note: isCut ? DEEPER : '' };
   }

@@ -75,6 +75,7 @@ export function inOrder(files: readonly FileDescriptorProto[]): FileDescriptorPr
   const byName = new Map(files.map((file) => [file.name, file]));
   const ordered = new Set<FileDescriptorProto>();
   const entered = new Set<FileDescriptorProto>();
+  const isOrdered = (file?: FileDescriptorProto): boolean => file !== undefined && ordered.has(file);
   // A stack of its own, since a chain of imports may be longer than the call stack.
   const open = [...files].reverse();
   for (let file = open.at(-1); file !== undefined; file = open.at(-1)) {
@@ -86,7 +87,7 @@ export function inOrder(files: readonly FileDescriptorProto[]): FileDescriptorPr
     }
     open.pop();
     if (ordered.has(file)) continue;
-    keepImports(file, (name) => ordered.has(byName.get(name) as FileDescriptorProto));
+    keepImports(file, (name) => isOrdered(byName.get(name)));
     ordered.add(file);
   }
   return [...ordered];

@@ -88,15 +88,16 @@ export class ReflectedFiles {
    * alone; some know an import under another name, or not at all, but know its types.
    */
   async complete(): Promise<void> {
-    let importing = 0;
-    for (let using = 0; using < this.#files.length; using += 1) {
+    let imported = 0;
+    // The iteration includes those that are added during the loop.
+    for (const file of this.#files) {
       // All imports first, which may have the types.
-      for (; importing < this.#files.length; importing += 1) {
-        const { dependency } = this.#files[importing] as FileDescriptorProto;
-        for (const name of dependency)
+      while (imported < this.#files.length) {
+        const added = this.#files.slice(imported);
+        imported = this.#files.length;
+        for (const name of added.flatMap(({ dependency }) => dependency))
           if (!this.#names.has(name)) await this.#take({ case: 'fileByFilename', value: name });
       }
-      const file = this.#files[using] as FileDescriptorProto;
       for await (const uses of this.#pauses.slices(typeUses(file)))
         for (const use of uses) if (symbolFor(use, this.#symbols) === undefined) await this.#takeType(use);
     }

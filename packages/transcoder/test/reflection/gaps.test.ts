@@ -1,5 +1,6 @@
 import { createFileRegistry, fromBinary } from '@bufbuild/protobuf';
 import {
+  Edition,
   FieldDescriptorProto_Label as Label,
   FieldDescriptorProto_Type as FieldType,
   FileDescriptorSetSchema,
@@ -282,7 +283,13 @@ describe('a service is left out with the reason, and the others are served, afte
     ],
     [
       'an edition of the future',
-      [service('Bad', ['.a.Odd'], { syntax: 'editions', edition: 99_998, messageType: [plain('Odd')] })],
+      [
+        service('Bad', ['.a.Odd'], {
+          syntax: 'editions',
+          edition: Edition.EDITION_99998_TEST_ONLY,
+          messageType: [plain('Odd')],
+        }),
+      ],
       'the server describes a.Bad wrongly, Bad.proto: unsupported edition',
     ],
     [
@@ -446,7 +453,7 @@ describe('whatever a server describes', () => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(file, { maxLength: 4 }), async (files) => {
-        described = files as File[];
+        described = files as unknown as File[];
         const { services, skipped, descriptorSet } = await reflect(address, {
           credentials: credentials.createInsecure(),
         });
