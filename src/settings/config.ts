@@ -190,7 +190,7 @@ function readHttp(settings: SettingsReader, alone: boolean): HttpConfig {
 export interface Limits {
   /** The time limit of one call, including the time to receive its body and to wait, in milliseconds. */
   readonly deadlineMs: number;
-  /** The largest request message or body, in bytes, on the wire and decompressed. */
+  /** The largest request message or body, in bytes, once it is decompressed. */
   readonly maxMessageBytes: number;
   /** Open connections of each server. */
   readonly maxConnections: number;

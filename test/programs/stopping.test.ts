@@ -171,7 +171,7 @@ it(
     const ended = once(npm, 'close');
     onTestFinished(() => void npm.kill('SIGKILL'));
     await expect.poll(() => stdout, { timeout: NPM_START_MS }).toContain('"msg":"listening"');
-    expect(stderr).toContain('Projects in this build');
+    expect(stderr).toContain('Building');
     const url = /"http":"([^"]*)"/.exec(stdout)?.[1] ?? '';
     await expect(createOver(url)).resolves.toMatchObject({ status: 201 });
     process.kill(-Number(npm.pid), 'SIGINT');

@@ -17,7 +17,7 @@ export const COMMAND_OPTIONS = {
     type: 'string',
     value: 'HOST:PORT',
     without: 'required',
-    help: 'the gRPC server, or unix:PATH; the command waits for it, and takes its contract by server reflection',
+    help: 'the gRPC server, which may also be unix:PATH; the command waits for it, and takes its contract by server reflection',
   },
   descriptors: {
     type: 'string',
@@ -46,7 +46,7 @@ export const COMMAND_OPTIONS = {
     type: 'string',
     multiple: true,
     value: 'KEY[=NAME]',
-    help: 'send this metadata of responses as a header, as NAME if given; KEY* and * as for --forward; may be repeated',
+    help: 'send this metadata of responses as a header, as NAME if given; KEY* sends all whose key begins with KEY, and a * in NAME stands for the rest of the key; may be repeated',
   },
   'max-body': { type: 'string', value: 'BYTES', default: '65536', help: 'the largest body of a request' },
   'max-reply': {
@@ -70,7 +70,7 @@ export const COMMAND_OPTIONS = {
   lenient: {
     type: 'boolean',
     default: false,
-    help: 'take requests, and send streams, as grpc-gateway does, too',
+    help: 'also take requests as grpc-gateway does, and send streams as it does',
   },
   'proto-names': {
     type: 'boolean',
