@@ -37,7 +37,7 @@ export class ContractComments {
   /** The comment of the element or package with the full proto name. */
   named(name: string): string {
     const own = Object.hasOwn(this.#comments, name) ? this.#comments[name] : undefined;
-    return this.#inWordsOfRest(unwrapped(own ?? ''));
+    return own === undefined ? '' : this.#inWordsOfRest(unwrapped(own));
   }
 
   /** The first sentence, without its full stop. */

@@ -24,9 +24,13 @@ const METHODS_AND_PATHS =
 answered with \`METHOD_NOT_ALLOWED\`, and any other path with \`PATH_UNKNOWN\`; neither needs a token.
 Paths are case-sensitive and have no trailing slash.`.replaceAll('\n', ' ');
 
+/** The most bindings that are described: documents with more are too large for the tools that read them. */
+const MAX_BINDINGS = 10_000;
+
 /**
  * Returns an OpenAPI 3.1 document for what a transcoder with the same options serves. It is built from the same table
- * of bindings, the comments of the contract, and the given facts.
+ * of bindings, the comments of the contract, and the given facts. Of more than 10,000 bindings, it has the first 10,000,
+ * and its description says so.
  *
  * @throws Error with a one-sentence message, as `createTranscoder` does, or if there are facts about a message or field
  *   that the contract does not have.
@@ -61,10 +65,14 @@ export function describe(given: DescriptionOptions): OpenApi {
     security: methods ?? {},
     lenient: options.lenient,
   });
-  const paths = new Paths(operations, bindings, standardMethods ? successRules(bindings) : new Map());
+  const paths = new Paths(
+    operations,
+    bindings.slice(0, MAX_BINDINGS),
+    standardMethods ? successRules(bindings) : new Map(),
+  );
   return {
     openapi: '3.1.1',
-    info: infoOf(parts, domain, info, mannersOf(options)),
+    info: infoOf(parts, domain, info, [...mannersOf(options), ...cutOf(bindings)]),
     servers: servers ?? [{ url: basePath === '' ? '/' : basePath }],
     security: requirements,
     tags: paths.tags(parts.comments),
@@ -116,6 +124,13 @@ function mannersOf({
     ...(sent === '' ? [] : [`The headers ${sent} of a response come from the service.`]),
     ...(ignored === '' ? [] : [`The query parameters ${ignored} are ignored.`]),
   ];
+}
+
+/** A sentence about the bindings that are not described; none if all are. */
+function cutOf({ length }: readonly Binding[]): string[] {
+  if (length <= MAX_BINDINGS) return [];
+  const [most, all] = [MAX_BINDINGS, length].map((number) => number.toLocaleString('en'));
+  return [`This document has the first ${most} of ${all} bindings; the others are served, too.`];
 }
 
 /** The names in code quotes: `a`, `b-*`. */

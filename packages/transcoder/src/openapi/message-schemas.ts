@@ -38,6 +38,9 @@ type Elsewhere = readonly (readonly string[])[];
 
 const AFFIXES = { sent: ['', 'Input'], returned: ['', ''], created: ['Created', ''] } as const;
 
+/** How deep schemas are nested while they are built; a chain of messages may be longer than the call stack. */
+const MAX_DEPTH = 100;
+
 const IF_DRY_RUN = ' The answer to a dry run lacks the fields that the service assigns.';
 
 const isAssigned = (field: DescField): boolean => hasBehavior(field, FieldBehavior.OUTPUT_ONLY);
@@ -54,6 +57,9 @@ export class MessageSchemas {
   readonly #parts: SchemaParts;
   /** The references to components, by affixes and type. */
   readonly #references = new Map<string, Schema>();
+  /** The schemas that are nested too deeply to be built yet. */
+  readonly #deeper: (() => void)[] = [];
+  #depth = 0;
 
   constructor(parts: SchemaParts) {
     this.#parts = parts;
@@ -146,8 +152,23 @@ export class MessageSchemas {
     this.#references.set(key, reference);
     // Reserves the place in the order, since the schema may add others, and may refer to itself.
     this.components[name] = reference;
-    this.components[name] = schema();
+    this.#build(() => {
+      this.components[name] = schema();
+    });
     return reference;
+  }
+
+  /** Calls `build`, now or, if it is nested too deeply, once the outermost one is done. */
+  #build(build: () => void): void {
+    if (this.#depth === MAX_DEPTH) {
+      this.#deeper.push(build);
+      return;
+    }
+    this.#depth += 1;
+    build();
+    this.#depth -= 1;
+    if (this.#depth > 0) return;
+    for (let next = this.#deeper.pop(); next !== undefined; next = this.#deeper.pop()) this.#build(next);
   }
 
   #object(message: DescMessage, form: Form, elsewhere: Elsewhere = []): Schema {
@@ -168,9 +189,7 @@ export class MessageSchemas {
       // A client must not send other properties; the service may return new ones later.
       ...(form === 'sent' && json.ignoreUnknown !== true ? { additionalProperties: false } : {}),
       ...atMostOne(
-        message.oneofs.map(({ fields: members }) =>
-          namesOf(members.filter((field) => fields.includes(field))),
-        ),
+        message.oneofs.map(({ fields: members }) => namesOf(members.filter(({ name }) => !moved.has(name)))),
       ),
       ...(example === undefined ? {} : { examples: [example] }),
     };

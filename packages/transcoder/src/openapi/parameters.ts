@@ -10,11 +10,18 @@ import { described } from './schema-rules.js';
 const DEEPER =
   'Fields of messages that are nested more deeply than those below can be given in the query, too: `parent.child.field`.';
 
+/**
+ * The most steps to fields of messages in requests, for all operations together; later operations are described with
+ * the fields of their request messages alone.
+ */
+const MAX_STEPS = 500_000;
+
 /** The path and query parameters of operations. */
 export class Parameters {
   readonly #parts: SchemaParts;
   readonly #schemas: MessageSchemas;
   readonly #isIgnored: (name: string) => boolean;
+  #steps = 0;
 
   /** @param isIgnored whether a query parameter is ignored. */
   constructor(parts: SchemaParts, schemas: MessageSchemas, isIgnored: (name: string) => boolean) {
@@ -48,10 +55,12 @@ export class Parameters {
     const { method, body } = binding;
     if (body === '*') return { parameters: [], note: '' };
     const taken = new Set(takenPaths(binding).map((path) => path.join('.')));
-    const { paths, isCut } = queryFields(
+    const { paths, isCut, steps } = queryFields(
       method.input,
       (path) => path[0] !== body && !taken.has(path.map(({ name }) => name).join('.')),
+      MAX_STEPS - this.#steps,
     );
+    this.#steps += steps;
     const parameters = paths.flatMap((path): Parameter[] => {
       const name = path.map((each) => this.#schemas.nameOf(each)).join('.');
       if (this.#isIgnored(name)) return [];

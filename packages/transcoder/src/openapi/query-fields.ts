@@ -13,6 +13,8 @@ interface QueryFields {
   readonly paths: readonly FieldPath[];
   /** Whether there are more, in messages that are nested more deeply. */
   readonly isCut: boolean;
+  /** The number of steps that were taken to find them. */
+  readonly steps: number;
 }
 
 /**
@@ -20,7 +22,7 @@ interface QueryFields {
  * contain each other have so many paths that their number is the factorial of the number of messages.
  */
 const MAX_FIELDS = 500;
-/** The most fields that are looked at on the way to them. */
+/** The most steps on the way to them: each field takes as many as its path has fields. */
 const MAX_STEPS = 10_000;
 
 /**
@@ -46,52 +48,67 @@ export function takenPaths({ variables, body }: Binding): string[][] {
  * (AIP-203) are left out.
  *
  * @param isOffered whether a field, or any field in it, can be given.
+ * @param maxSteps the most steps for fields beyond those of the request message itself. Default and maximum:
+ *   `MAX_STEPS`.
  */
-export function queryFields(message: DescMessage, isOffered: (path: FieldPath) => boolean): QueryFields {
-  let walk = new Walk(isOffered, 1);
-  walk.enter(message, []);
-  while (walk.hasDeeper) {
-    const further = new Walk(isOffered, walk.depth + 1);
-    further.enter(message, []);
-    if (further.isFull) return { paths: walk.paths, isCut: true };
-    walk = further;
-  }
-  return { paths: walk.paths, isCut: false };
-}
-
-/** A walk through the fields of messages, down to a depth. */
-class Walk {
-  readonly depth: number;
-  readonly paths: FieldPath[] = [];
-  /** Whether there are messages that are nested more deeply. */
-  hasDeeper = false;
-  readonly #isOffered: (path: FieldPath) => boolean;
-  #steps = 0;
-
-  constructor(isOffered: (path: FieldPath) => boolean, depth: number) {
-    this.#isOffered = isOffered;
-    this.depth = depth;
-  }
-
-  get isFull(): boolean {
-    return this.depth > 1 && (this.paths.length > MAX_FIELDS || this.#steps > MAX_STEPS);
-  }
-
-  enter(message: DescMessage, parents: FieldPath): void {
-    for (const field of message.fields) {
-      if (this.isFull) return;
-      const path = [...parents, field];
-      if (hasBehavior(field, FieldBehavior.OUTPUT_ONLY) || !this.#isOffered(path)) continue;
-      this.#steps += 1;
-      if (hasTextForm(field)) this.paths.push(path);
-      else if (isEntered(field) && path.every(({ parent }) => parent !== field.message)) {
-        if (path.length === this.depth) this.hasDeeper = true;
-        else this.enter(field.message, path);
-      }
+export function queryFields(
+  message: DescMessage,
+  isOffered: (path: FieldPath) => boolean,
+  maxSteps = MAX_STEPS,
+): QueryFields {
+  const most = Math.min(maxSteps, MAX_STEPS);
+  const top = placesIn(message, [], isOffered);
+  let count = top.filter(isText).length;
+  let steps = 0;
+  for (let level = top.filter(isEntered); level.length > 0;) {
+    const inside = new Map<Place, readonly Place[]>();
+    for (const outer of level) {
+      const { message: type } = outer.field;
+      steps += type.fields.length * (outer.path.length + 1);
+      const found = steps > most ? [] : placesIn(type, outer.path, isOffered);
+      count += found.filter(isText).length;
+      if (steps > most || count > MAX_FIELDS) return { paths: pathsOf(top), isCut: true, steps };
+      inside.set(outer, found);
     }
+    for (const [outer, found] of inside) outer.inside = found;
+    level = [...inside.values()].flat().filter(isEntered);
   }
+  return { paths: pathsOf(top), isCut: false, steps };
 }
 
-function isEntered(field: DescField): field is DescField & { fieldKind: 'message' } {
-  return field.fieldKind === 'message' && !hasCustomJsonRepresentation(field.message);
+/** A field in the request, and the places in it that are described. */
+interface Place {
+  readonly field: DescField;
+  readonly path: FieldPath;
+  inside: readonly Place[];
+}
+
+function placesIn(
+  message: DescMessage,
+  parents: FieldPath,
+  isOffered: (path: FieldPath) => boolean,
+): Place[] {
+  return message.fields
+    .filter((field) => !hasBehavior(field, FieldBehavior.OUTPUT_ONLY))
+    .map((field) => ({ field, path: [...parents, field], inside: [] }))
+    .filter(({ path }) => isOffered(path));
+}
+
+/** The paths of fields with a text form, in the order of the fields. */
+function pathsOf(places: readonly Place[]): FieldPath[] {
+  return places.flatMap((place) => (isText(place) ? [place.path] : pathsOf(place.inside)));
+}
+
+function isText({ field }: Place): boolean {
+  return hasTextForm(field);
+}
+
+/** Whether the fields of a place can be given, too: it is a message that it is not in itself. */
+function isEntered(place: Place): place is Place & { readonly field: DescField & { fieldKind: 'message' } } {
+  const { field, path } = place;
+  return (
+    field.fieldKind === 'message' &&
+    !hasCustomJsonRepresentation(field.message) &&
+    path.every(({ parent }) => parent !== field.message)
+  );
 }

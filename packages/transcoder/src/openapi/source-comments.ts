@@ -31,9 +31,11 @@ const PACKAGE = 2;
 export function sourceComments(descriptorSet: Uint8Array): Record<string, string> {
   const comments: Record<string, string> = {};
   for (const file of fromBinary(FileDescriptorSetSchema, descriptorSet).file) {
+    const { location = [] } = file.sourceCodeInfo ?? {};
+    if (location.length === 0) continue;
     const names = new Map(namesByPlace(file, file.package, inFile, []));
     names.set(String(PACKAGE), file.package);
-    for (const { path, leadingComments, trailingComments } of file.sourceCodeInfo?.location ?? []) {
+    for (const { path, leadingComments, trailingComments } of location) {
       const comment = leadingComments === '' ? trailingComments : leadingComments;
       const name = names.get(path.join());
       if (comment !== '' && name !== undefined) comments[name] ??= comment;

@@ -230,6 +230,13 @@ export interface ResourcePath {
  *   revalidated.
  */
 export function successRules(bindings: readonly Binding[]): Map<Binding, SuccessRule> {
+  const getters = new Map<string, Binding[]>();
+  for (const binding of bindings) {
+    if (binding.verb !== 'GET') continue;
+    const others = getters.get(binding.callPath);
+    if (others === undefined) getters.set(binding.callPath, [binding]);
+    else others.push(binding);
+  }
   return new Map(
     bindings.map((binding) => {
       const { method, verb } = binding;
@@ -244,7 +251,7 @@ export function successRules(bindings: readonly Binding[]): Map<Binding, Success
         {
           creates,
           validateOnly: method.input.fields.find((field) => field.name === 'validate_only'),
-          location: creates ? resourcePath(bindings, binding) : undefined,
+          location: creates ? resourcePath(getters, binding) : undefined,
           caching:
             unary && verb === 'GET' && !givesBytes(binding)
               ? isImmutable(binding)
@@ -257,12 +264,15 @@ export function successRules(bindings: readonly Binding[]): Map<Binding, Success
   );
 }
 
-function resourcePath(bindings: readonly Binding[], { method }: Binding): ResourcePath | undefined {
+/** @param getters the bindings of GET, by the path of their call. */
+function resourcePath(
+  getters: ReadonlyMap<string, readonly Binding[]>,
+  { method }: Binding,
+): ResourcePath | undefined {
   const resource = method.output;
-  for (const { method: getter, verb, template } of bindings) {
-    const gets =
-      getter.parent === method.parent && getter.name === `Get${resource.name}` && getter.output === resource;
-    if (!gets || verb !== 'GET') continue;
+  const named = getters.get(`/${method.parent.typeName}/Get${resource.name}`) ?? [];
+  for (const { method: getter, template } of named) {
+    if (getter.output !== resource) continue;
     const fields = template.variables.map(({ fieldPath }) =>
       identifyingField(method.output.fields, fieldPath, resource.name),
     );

@@ -10,5 +10,6 @@ export function httpRuleOf(method: DescMethod): HttpRule | undefined {
 
 /** Whether a field carries the given `google.api.field_behavior` (AIP-203). */
 export function hasBehavior(field: DescField, behavior: FieldBehavior): boolean {
-  return getOption(field, field_behavior).includes(behavior);
+  // Most fields have none, for which `getOption` is slow: it makes a message for each.
+  return hasOption(field, field_behavior) && getOption(field, field_behavior).includes(behavior);
 }

@@ -1,16 +1,9 @@
-import {
-  clearField,
-  createFileRegistry,
-  type DescMethod,
-  type FileRegistry,
-  type JsonObject,
-} from '@bufbuild/protobuf';
-import { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
+import type { DescMethod, FileRegistry, JsonObject } from '@bufbuild/protobuf';
 import { type Binding, bindingsOf, refuse } from './binding.js';
 import { BindingTable } from './binding-table.js';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
 import { httpRuleOf } from './contract-options.js';
-import { readSet } from './descriptor-set.js';
+import { registryOf } from './descriptor-set.js';
 import { givenRules } from './given-rules.js';
 import { servedServices } from './served-services.js';
 
@@ -67,17 +60,14 @@ export function readContract(
   descriptorSet: Uint8Array,
   { services: names, domain, rules = [], serverStreams = true, unsupported = 'refuse' }: ContractOptions = {},
 ): Contract {
-  const set = readSet(descriptorSet);
-  // Comments would take most of the memory of a large contract.
-  for (const file of set.file) clearField(file, FileDescriptorProtoSchema.field.sourceCodeInfo);
-  const registry = createFileRegistry(set);
+  const registry = registryOf(descriptorSet);
   const skipped = new Set<string>();
   const unserved = unsupported === 'skip' ? (sentence: string) => void skipped.add(sentence) : refuse;
   const given = givenRules(registry, rules, unserved);
   const ruleOf = (method: DescMethod): HttpRule | undefined => given.get(method) ?? httpRuleOf(method);
   const named = servedServices(registry, names);
   const services = named.filter(({ methods }) => methods.some(ruleOf));
-  const bare = named.find((service) => !services.includes(service));
+  const bare = named.find(({ methods }) => !methods.some(ruleOf));
   if (names !== undefined && bare !== undefined && unsupported === 'refuse') {
     throw new Error(`No method of the service "${bare.typeName}" has an HTTP rule.`);
   }

@@ -16,9 +16,10 @@ export function givenRules(
   unserved: Unserved,
 ): Map<DescMethod, HttpRule> {
   const given = new Map<DescMethod, HttpRule>();
+  const methods = methodsByName(registry);
   for (const [index, json] of rules.entries()) {
     const rule = ruleOf(json, `rules[${index}]`);
-    const method = methodOf(registry, rule.selector);
+    const method = methods.get(rule.selector);
     if (method === undefined) unserved(`rules[${index}]: the contract has no method "${rule.selector}".`);
     else given.set(method, rule);
   }
@@ -33,9 +34,12 @@ function ruleOf(json: JsonObject, place: string): HttpRule {
   }
 }
 
-/** @param fullName `library.v1.Library.GetShelf` */
-function methodOf(registry: Registry, fullName: string): DescMethod | undefined {
-  const dot = fullName.lastIndexOf('.');
-  const service = registry.getService(fullName.slice(0, dot));
-  return service?.methods.find(({ name }) => name === fullName.slice(dot + 1));
+/** The methods of all services, by full name: `library.v1.Library.GetShelf`. */
+function methodsByName(registry: Registry): ReadonlyMap<string, DescMethod> {
+  const services = [...registry].filter((type) => type.kind === 'service');
+  return new Map(
+    services.flatMap(({ typeName, methods }) =>
+      methods.map((method) => [`${typeName}.${method.name}`, method] as const),
+    ),
+  );
 }

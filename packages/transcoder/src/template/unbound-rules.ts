@@ -1,6 +1,5 @@
-import { createFileRegistry } from '@bufbuild/protobuf';
 import { httpRuleOf } from './contract-options.js';
-import { readSet } from './descriptor-set.js';
+import { registryOf } from './descriptor-set.js';
 import { servedServices } from './served-services.js';
 
 /**
@@ -15,7 +14,7 @@ export function unboundRules(
   descriptorSet: Uint8Array,
   services?: readonly string[],
 ): { selector: string; post: string; body: string }[] {
-  const registry = createFileRegistry(readSet(descriptorSet));
+  const registry = registryOf(descriptorSet);
   return servedServices(registry, services)
     .flatMap(({ methods }) => methods)
     .filter((method) => httpRuleOf(method) === undefined)

@@ -1,6 +1,8 @@
+import { create, toBinary } from '@bufbuild/protobuf';
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { OpenApi, Parameter } from '../../src/openapi.js';
-import { createTranscoder } from '../../src/index.js';
+import { createTranscoder, unboundRules } from '../../src/index.js';
 import { describe as describeContract } from '../../src/openapi.js';
 import { ContractComments } from '../../src/openapi/contract-comments.js';
 import { Names } from '../../src/openapi/names.js';
@@ -247,4 +249,23 @@ it('the transcoder serves every operation', async () => {
   );
   expect(operations.length).toBeGreaterThan(30);
   expect(statuses.filter((status) => ![400, 403].includes(status))).toEqual([]);
+});
+
+it.each([
+  [10_000, 10_000, undefined],
+  [10_002, 10_000, 'This document has the first 10,000 of 10,002 bindings; the others are served, too.'],
+])('of %i bindings, %i are described, and the text says so', (count, described, text) => {
+  const method = Array.from({ length: count }, (_, index) => ({
+    name: `Call${index}`,
+    inputType: '.a.M',
+    outputType: '.a.M',
+  }));
+  const file = [
+    { name: 'a.proto', package: 'a', messageType: [{ name: 'M' }], service: [{ name: 'S', method }] },
+  ];
+  const descriptorSet = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }));
+  const { info, paths } = describeContract({ descriptorSet, rules: unboundRules(descriptorSet) });
+  expect(Object.keys(paths)).toHaveLength(described);
+  expect(paths).toHaveProperty(['/a.S/Call9999']);
+  expect(/This document has .*/.exec(info.description ?? '')?.[0]).toBe(text);
 });

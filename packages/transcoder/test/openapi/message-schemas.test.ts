@@ -1,3 +1,9 @@
+import { create, toBinary } from '@bufbuild/protobuf';
+import {
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as FieldType,
+  FileDescriptorSetSchema,
+} from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
 import { describe as describeContract } from '../../src/openapi.js';
 import { legacyDescriptorSet } from '../support/library-contract.js';
@@ -188,4 +194,32 @@ describe('facts', () => {
   ])('are refused if the contract has no such message or field: %j', (wrong, sentence) => {
     expect(() => shop({ facts: wrong })).toThrow(sentence);
   });
+});
+
+it('messages in a chain that is longer than the call stack all have schemas', () => {
+  const count = 20_000;
+  const messageType = Array.from({ length: count }, (_, index) => ({
+    name: `M${index}`,
+    field: [
+      {
+        name: 'next',
+        jsonName: 'next',
+        number: 1,
+        label: Label.OPTIONAL,
+        type: FieldType.MESSAGE,
+        typeName: `.a.M${(index + 1) % count}`,
+      },
+    ],
+  }));
+  const method = [{ name: 'Call', inputType: '.a.M0', outputType: '.a.M0' }];
+  const service = [{ name: 'S', method }];
+  const file = [{ name: 'a.proto', package: 'a', syntax: 'proto3', messageType, service }];
+  const descriptorSet = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }));
+  const rules = [{ selector: 'a.S.Call', post: '/v1', body: '*' }];
+  const chain = describeContract({ descriptorSet, rules });
+  expect(propertyOf(chain, 'M19999', 'next')).toEqual({ $ref: '#/components/schemas/M0' });
+  expect(propertyOf(chain, 'M0Input', 'next')).toMatchObject({
+    anyOf: [{ $ref: '#/components/schemas/M1Input' }, { type: 'null' }],
+  });
+  expect(Object.keys(chain.components.schemas).filter((name) => /^M\d/.test(name))).toHaveLength(2 * count);
 });

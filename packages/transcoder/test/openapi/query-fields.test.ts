@@ -172,7 +172,7 @@ describe('messages that contain each other', () => {
     expect(operation?.description).toBeUndefined();
   });
 
-  it.each([7, 9, 30, 100])(
+  it.each([7, 9, 30, 100, 600])(
     'have at most 500 of %i messages beyond the first level, and the text says so',
     (count) => {
       const [operation] = operationsOf(mutual(count), { get: '/v1' });
@@ -197,4 +197,29 @@ describe('messages that contain each other', () => {
     const [operation] = operationsOf([{ name: 'Wide', field: fields }], { get: '/v1' });
     expect(queryOf(operation)).toHaveLength(700);
   });
+
+  it('are described without what they contain once many operations are described with it', () => {
+    const inner = Array.from({ length: 400 }, (_, index) => field(index + 1, `f${index}`));
+    const messages = [
+      { name: 'Asked', field: [field(1, 'own'), field(2, 'inner', 'Inner')] },
+      { name: 'Inner', field: inner },
+    ];
+    const rules = Array.from({ length: 700 }, (_, index) => ({ get: `/v${index}` }));
+    const operations = operationsOf(messages, ...rules);
+    expect(queryOf(operations[0]!)).toHaveLength(401);
+    expect(queryOf(operations.at(-1)!)).toEqual(['own']);
+    expect(operations.at(-1)?.description).toContain('Fields of messages that are nested more deeply');
+  });
+});
+
+it('messages in a chain that is longer than the call stack are bounded in the query', () => {
+  const chain = Array.from({ length: 20_000 }, (_, index) => ({
+    name: `M${index}`,
+    field: [field(1, 'text'), field(2, 'next', `M${(index + 1) % 20_000}`)],
+  }));
+  const [operation] = operationsOf(chain, { get: '/v1' });
+  const names = queryOf(operation!);
+  expect(names.slice(0, 3)).toEqual(['text', 'next.text', 'next.next.text']);
+  expect(names.length).toBeLessThanOrEqual(500);
+  expect(operation?.description).toContain('Fields of messages that are nested more deeply');
 });
