@@ -79,11 +79,19 @@ async function serve(
   const origin = originOf(server.address() as AddressInfo);
   const observer: RequestObserver = { begin: () => ({ metadata, end: ignore }) };
 
-  /** Replaces the contract that is served. */
-  function change({ skipped, ...contract }: Contract): void {
+  const tellLeftOut = tellingNews(say);
+  const tellServed = tellingNews(say);
+
+  /**
+   * Replaces the contract that is served. Requests and streams that are under way go on with the one that they began
+   * with, and with its bounds: a client whose requests bring up further types interrupts nobody.
+   *
+   * @param want is told the types that replies have and the contract lacks.
+   */
+  function change({ skipped, ...contract }: Contract, want: (typeUrl: string) => void): void {
     const unbound = unboundRules(contract.descriptorSet, contract.services);
     const unserved = all ? [] : unbound.map(({ selector }) => `${selector} has no HTTP rule, see --all.`);
-    for (const sentence of [...skipped, ...unserved]) say(`Left out: ${sentence}`);
+    tellLeftOut([...skipped, ...unserved].map(leftOut));
     const log = { debug: ignore, info: ignore, warn: tellCause, error: tellCause };
     const options = {
       ...contract,
@@ -91,6 +99,7 @@ async function serve(
       upstream,
       observers: [observer],
       log,
+      onUnknownType: want,
       rules: all ? unbound : [],
       unsupported: 'skip',
     } as const;
@@ -106,8 +115,7 @@ async function serve(
       .on('checkContinue', serving(transcoder.onCheckContinue))
       .on('clientError', transcoder.onClientError)
       .on('connect', transcoder.onConnect);
-    for (const sentence of transcoder.skipped) say(`Left out: ${sentence}`);
-    for (const line of linesOf(document)) say(line);
+    tellServed([...transcoder.skipped.map(leftOut), ...linesOf(document)]);
     say(`${target} is served at ${origin}, with a page to try it at ${origin}/docs`);
   }
 
@@ -120,7 +128,7 @@ async function serve(
   const reasons = new Set<string>();
   try {
     if (descriptorSet !== undefined) {
-      change({ descriptorSet, skipped: [] });
+      change({ descriptorSet, skipped: [] }, ignore);
       if (!signal.aborted) await once(signal, 'abort');
       return;
     }
@@ -128,8 +136,8 @@ async function serve(
       target,
       { ...channel, metadata, signal },
       {
-        contract(contract, changed) {
-          if (changed) change(contract);
+        contract(contract, changed, want) {
+          if (changed) change(contract, want);
           else if (reasons.size > 0) say(`${target} is back, with the same contract.`);
           reasons.clear();
         },
@@ -151,6 +159,18 @@ async function serve(
 type Contract = Omit<ReflectedContract, 'services'> & Partial<ReflectedContract>;
 
 const ignore = (): void => undefined;
+
+const leftOut = (sentence: string): string => `Left out: ${sentence}`;
+
+/** Creates the function that prints lines, unless they are those of the last time: a contract may only have a new type. */
+function tellingNews(say: (line: string) => void): (lines: readonly string[]) => void {
+  let last = '';
+  return (lines) => {
+    const text = lines.join('\n');
+    if (text !== last) lines.forEach(say);
+    last = text;
+  };
+}
 
 /** The line about an error. */
 function complaint(error: unknown): string {

@@ -3,23 +3,13 @@ import { unanswered } from './grpc-js/call-failure.js';
 import { CallCounts } from './grpc-js/call-counts.js';
 import { CHANNEL_DEFAULTS } from './grpc-js/channel-defaults.js';
 import { Connections } from './grpc-js/connections.js';
-import type { UnaryCall, UnaryReply, Upstream } from './upstream.js';
+import { CONNECTION_KEYS, type UnaryCall, type UnaryReply, type Upstream } from './upstream.js';
 
 export { tlsOptions, type TlsOptions } from './grpc-js/tls-options.js';
 
 const MAX_REPLY_BYTES = 4 * 1024 * 1024;
 /** The most unary calls of one method in progress: half of what a transcoder takes by default. */
 const MAX_CALLS_OF_METHOD = 2_048;
-/** Metadata with which Node opens no stream (RFC 9113 8.2.2); grpc-js would lose its connection and try again. */
-const FORBIDDEN_KEYS: ReadonlySet<string> = new Set([
-  'connection',
-  'http2-settings',
-  'keep-alive',
-  'proxy-connection',
-  'transfer-encoding',
-  'upgrade',
-]);
-
 /** What the value of a key that does not end in `-bin` may be (gRPC's PROTOCOL-HTTP2.md). */
 const TEXT = /^[ -~]*$/;
 
@@ -99,7 +89,8 @@ export function grpcUpstream(
     if (deadline <= Date.now()) return unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
     if (closed) return unanswered(status.UNAVAILABLE, 'The upstream is closed.');
     for (const [key, value] of metadata)
-      if (FORBIDDEN_KEYS.has(key) || key.startsWith(':') || key.endsWith('-bin') || !TEXT.test(value))
+      // With a key of a connection, grpc-js would lose its own and try again.
+      if (CONNECTION_KEYS.has(key) || key.startsWith(':') || key.endsWith('-bin') || !TEXT.test(value))
         return unanswered(status.INTERNAL, `The metadata ${key} cannot be sent.`);
     return undefined;
   };

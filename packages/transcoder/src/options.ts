@@ -120,6 +120,12 @@ export interface TranscoderOptions {
    * Returns whether to write a log line above `debug` about a failed request; called before each. Default: always true.
    */
   readonly mayLog?: (kind: LogKind) => boolean;
+  /**
+   * Called beside the log line about an `Any` of a type that the contract lacks, in a reply or in the details of an error,
+   * with its type URL: once for each type, and for at most 100, since servers may pass on what clients made up. A program
+   * may get the type meanwhile, as with `want` of `followContract`. Default: does nothing.
+   */
+  readonly onUnknownType?: (typeUrl: string) => void;
   /** Observers of every request, for example for metrics and traces. Default: none. */
   readonly observers?: readonly RequestObserver[];
 }
@@ -162,6 +168,7 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
     log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
     answeredLevel: 'debug' as const,
     mayLog: () => true,
+    onUnknownType: ignore as (typeUrl: string) => void,
     observers: [],
   };
   requireKnown(given, { ...defaults, descriptorSet: undefined, upstream: undefined, realm: undefined });

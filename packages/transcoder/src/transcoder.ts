@@ -15,7 +15,6 @@ import { Transcoding } from './http/call.js';
 import { Forwarding, ReplyHeaders } from './http/metadata.js';
 import type { CacheFigures } from './http/reply.js';
 import type { UnknownType } from './json/json-output.js';
-import type { TranscoderLog } from './log.js';
 import type { HttpReply } from './http-reply.js';
 import { joinObservers } from './request-observer.js';
 import { optionsInForce, type TranscoderOptions } from './options.js';
@@ -67,19 +66,23 @@ export type Answer = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 /** How long bytes that arrive after the response are discarded, in milliseconds. */
 const LINGER_MS = 500;
 
-/** The maximum number of types that the log names as unknown: a server may pass on what its clients made up. */
+/** The maximum number of types that are reported as unknown: a server may pass on what its clients made up. */
 const UNKNOWN_TYPES_MAX = 100;
 /** The longest type URL in the log, in characters. */
 const TYPE_URL_MAX = 128;
 
-/** Creates the function that logs, once for each type, that replies have an Any of a type that the contract lacks. */
-function unknownTypes(log: TranscoderLog): UnknownType {
+/** Creates the function that reports, once for each type, that replies have an Any of a type that the contract lacks. */
+function unknownTypes({
+  log,
+  onUnknownType,
+}: Required<Pick<TranscoderOptions, 'log' | 'onUnknownType'>>): UnknownType {
   const known = new Set<string>();
   return (typeUrl) => {
     const type = typeUrl.slice(0, TYPE_URL_MAX);
     if (known.has(type) || known.size === UNKNOWN_TYPES_MAX) return;
     known.add(type);
     log.warn({ type }, 'type unknown, its content is base64');
+    onUnknownType(typeUrl);
   };
 }
 
@@ -98,7 +101,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   const serverStreams = options.upstream.serverStream !== undefined;
   const contract = readContract(options.descriptorSet, { ...options, serverStreams });
   for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');
-  const unknownType = unknownTypes(log);
+  const unknownType = unknownTypes(options);
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain, unknownType });
   const forwarding = new Forwarding(options.forwardedHeaders);
   const replyHeaders = new ReplyHeaders(options.responseHeaders);

@@ -1,6 +1,16 @@
 /** The metadata of a call: one value for each lower-case key. */
 export type CallMetadata = ReadonlyMap<string, string>;
 
+/** The keys that concern one connection: with them, Node sends no request over HTTP/2 (RFC 9113 8.2.2). */
+export const CONNECTION_KEYS: ReadonlySet<string> = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+]);
+
 /** The metadata of a reply. The `Metadata` of grpc-js has this shape. */
 export interface ReplyMetadata {
   /** Returns all values of a key, as bytes if the key ends in `-bin`. */

@@ -3,10 +3,15 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { FieldDescriptorProto_Type, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { ServerCredentials } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { certificates } from '../../client/test/support/certificates.js';
 import { runCommand } from '../src/command.js';
+import { Code } from '../src/gen/google/rpc/code_pb.js';
+import { StatusSchema } from '../src/gen/google/rpc/status_pb.js';
+import { Deferred } from './support/deferred.js';
 import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
 import { greeterDescriptorSet, libraryDescriptorSet } from './support/library-contract.js';
 import { rawExchange } from './support/library-transcoder.js';
@@ -195,6 +200,77 @@ describe('a server that stops and starts', () => {
       `transcoder: ${address} has no server reflection.`,
     );
     expect(await textOf(origin, '/openapi.json')).toBe(document);
+  });
+});
+
+describe('a type that only the details of an error name', () => {
+  const NAMES = ['Mood', 'Reason'];
+  const PREFIX = 'type.googleapis.com/greeter.v1.';
+  const set = fromBinary(FileDescriptorSetSchema, greeterDescriptorSet);
+  const descriptorSet = toBinary(
+    FileDescriptorSetSchema,
+    create(FileDescriptorSetSchema, {
+      file: [
+        ...set.file,
+        ...NAMES.map((name) => ({
+          name: `${name}.proto`,
+          package: 'greeter.v1',
+          syntax: 'proto3',
+          messageType: [
+            { name, field: [{ name: 'text', number: 1, type: FieldDescriptorProto_Type.STRING }] },
+          ],
+        })),
+      ],
+    }),
+  );
+  /** With the text "hi" in each. */
+  const details = [...NAMES, 'Lacking'].map((name) => ({
+    typeUrl: `${PREFIX}${name}`,
+    value: Buffer.from('\x0a\x02hi'),
+  }));
+  const failure = toBinary(StatusSchema, create(StatusSchema, { code: Code.NOT_FOUND, details }));
+  const asBytes = (name: string) => ({ '@type': `${PREFIX}${name}`, value: 'CgJoaQ==' });
+  const served = ({ lines }: ReturnType<typeof startCommand>): string[] =>
+    lines.filter((line) => line.includes(' is served at '));
+  const failed = async (origin: string) =>
+    errorOf(await httpRequest(origin, { path: '/v1/greetings/Ada' })).details;
+
+  it('is bytes, until the server has been asked for it; all of a reply in one new contract', async () => {
+    const { address, questions } = await start({ descriptorSet, failure });
+    const command = startCommand('--target', address);
+    const origin = await originOf(command);
+    const told = [...command.lines];
+    expect(await failed(origin)).toMatchObject([...NAMES, 'Lacking'].map(asBytes));
+    await eventually(() => served(command)).toHaveLength(2);
+    expect(await failed(origin)).toMatchObject([
+      { '@type': `${PREFIX}Mood`, text: 'hi' },
+      { '@type': `${PREFIX}Reason`, text: 'hi' },
+      asBytes('Lacking'),
+    ]);
+    expect(command.lines).toEqual([...told, told.at(-1)]);
+    expect(questions.filter((asked) => asked.endsWith('.Lacking'))).toHaveLength(1);
+    expect(command.complaints).toEqual([]);
+  });
+
+  it('leaves a stream that is open to the contract that it began with', async () => {
+    const end = new Deferred();
+    const { address } = await start({ descriptorSet, failure, held: end.promise });
+    const command = startCommand('--target', address);
+    const origin = await originOf(command);
+    const response = await fetch(`${origin}/v1/greetings/Ada:repeat`);
+    await failed(origin);
+    await eventually(() => served(command)).toHaveLength(2);
+    end.resolve();
+    expect(await response.text()).toBe('{"text":"Repeat Ada"}\n'.repeat(3));
+  });
+
+  it('is not asked for where the contract is a file', async () => {
+    const { address, questions } = await start({ descriptorSet, failure });
+    const origin = await originOf(
+      startCommand('--target', address, '--descriptors', fileWith(greeterDescriptorSet)),
+    );
+    expect(await failed(origin)).toMatchObject([...NAMES, 'Lacking'].map(asBytes));
+    expect(questions).toEqual([]);
   });
 });
 

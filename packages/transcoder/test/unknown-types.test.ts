@@ -14,8 +14,11 @@ const TYPE = 'type.googleapis.com/nobody.Knows';
 const unknown = (typeUrl = TYPE): Any => create(AnySchema, { typeUrl, value: new Uint8Array([1, 2, 3]) });
 const info = anyPack(ErrorInfoSchema, create(ErrorInfoSchema, { reason: 'KNOWN', domain: 'library.v1' }));
 
-async function start(unary: () => UnaryReply): Promise<RunningTranscoder> {
-  const gateway = await startTranscoder({ upstream: { unary } });
+async function start(
+  unary: () => UnaryReply,
+  onUnknownType: (typeUrl: string) => void = () => undefined,
+): Promise<RunningTranscoder> {
+  const gateway = await startTranscoder({ upstream: { unary }, onUnknownType });
   onTestFinished(() => gateway.close());
   return gateway;
 }
@@ -41,13 +44,18 @@ describe('a detail of an unknown type', () => {
     });
   });
 
-  it('is logged once for its type, cut, and for at most 100 types', async () => {
+  it('is logged once for its type, cut, and reported whole, for at most 100 types', async () => {
     const types = Array.from({ length: 200 }, (_, n) => `${TYPE}${n}${'x'.repeat(1_000)}`);
-    const gateway = await start(() => failure({ details: types.map((typeUrl) => unknown(typeUrl)) }));
+    const reported: string[] = [];
+    const gateway = await start(
+      () => failure({ details: types.map((typeUrl) => unknown(typeUrl)) }),
+      (typeUrl) => reported.push(typeUrl),
+    );
     await get(gateway);
     await get(gateway);
     const told = types.slice(0, 100).map((type) => ['warn', { type: type.slice(0, 128) }]);
     expect(unknownTypesIn(gateway)).toEqual(told);
+    expect(reported).toEqual(types.slice(0, 100));
   });
 });
 
@@ -55,13 +63,18 @@ describe('an Any of an unknown type in a reply', () => {
   it('is its bytes in base64, and logged', async () => {
     const schema = messageType('Everything');
     const message = toBinary(schema, create(schema, { any: unknown(), stringValue: 'beside' }));
-    const gateway = await start(() => ({ code: Code.OK, details: '', answered: true, message }));
+    const reported: string[] = [];
+    const gateway = await start(
+      () => ({ code: Code.OK, details: '', answered: true, message }),
+      (typeUrl) => reported.push(typeUrl),
+    );
     const got = await get(gateway);
     expect(JSON.parse(got.text)).toMatchObject({
       any: { '@type': TYPE, value: 'AQID' },
       stringValue: 'beside',
     });
     expect(unknownTypesIn(gateway)).toEqual([['warn', { type: TYPE }]]);
+    expect(reported).toEqual([TYPE]);
   });
 });
 

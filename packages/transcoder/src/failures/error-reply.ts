@@ -24,6 +24,8 @@ interface ErrorReplyOptions {
 const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';
 const STATUS_DETAILS = 'grpc-status-details-bin';
 
+const ignore = (): void => undefined;
+
 /** Creates the HTTP responses of failed calls: `{"error":{code, status, message, details}}` (AIP-193). */
 export class ErrorReplies {
   readonly #registry: Registry;
@@ -31,7 +33,7 @@ export class ErrorReplies {
   readonly #realm: string;
   readonly #unknownType: (typeUrl: string) => void;
 
-  constructor({ registry, domain, realm, unknownType = () => undefined }: ErrorReplyOptions) {
+  constructor({ registry, domain, realm, unknownType = ignore }: ErrorReplyOptions) {
     this.#registry = createRegistry(registry, file_google_rpc_error_details);
     this.#domain = domain;
     this.#realm = realm;

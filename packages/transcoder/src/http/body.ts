@@ -1,17 +1,13 @@
 import type { IncomingMessage } from 'node:http';
-import type { ErrorReplies } from '../failures/error-reply.js';
 import {
   deadlineExceeded,
   HttpFailure,
   internal,
-  isOk,
-  knowsCaller,
   malformed,
   overloaded,
   shuttingDown,
 } from '../failures/failure.js';
 import type { HttpReply } from '../http-reply.js';
-import type { Guard } from '../upstream.js';
 import type { Exchange } from './exchange.js';
 import { hasBody } from './head.js';
 
@@ -176,50 +172,16 @@ export function bodyTooLarge(maxBytes: number): HttpFailure {
   return new HttpFailure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
 }
 
-/** The guard's verdict on a request. The guard is called only when needed, and at most once. */
-export class GuardVerdict {
-  readonly #exchange: Exchange;
-  readonly #call: Parameters<Guard>[0];
-  readonly #guard: Guard | undefined;
-  readonly #errors: ErrorReplies;
-  #refusal: Promise<HttpReply | undefined> | undefined;
-
-  /** @param guard if undefined, every client is admitted. */
-  constructor(
-    exchange: Exchange,
-    call: Parameters<Guard>[0],
-    guard: Guard | undefined,
-    errors: ErrorReplies,
-  ) {
-    this.#exchange = exchange;
-    this.#call = call;
-    this.#guard = guard;
-    this.#errors = errors;
-  }
-
-  /** The reply for a client that the guard refuses; undefined for any other. */
-  refusal(): Promise<HttpReply | undefined> {
-    return (this.#refusal ??= this.#ask());
-  }
-
+/** A request whose client the guard may refuse. */
+export interface Guarded {
+  /** The guard's response for a client that it refuses; undefined for any other. */
+  refusal(): Promise<HttpReply | undefined>;
   /**
-   * Returns the guard's response for a client that the guard refuses, which thus learns nothing about the failure.
+   * Returns the guard's response for a client that it refuses, which thus learns nothing about the failure.
    *
    * @throws the failure, for any other client.
    */
-  async refusalOr(failure: unknown): Promise<HttpReply> {
-    const refusal = await this.refusal();
-    if (refusal === undefined) throw failure;
-    return refusal;
-  }
-
-  async #ask(): Promise<HttpReply | undefined> {
-    const verdict = await this.#guard?.(this.#call);
-    if (verdict === undefined) return undefined;
-    this.#exchange.callerKnown = knowsCaller(verdict);
-    this.#exchange.fields = verdict.fields;
-    return isOk(verdict) ? undefined : this.#errors.ofUpstream(verdict, this.#exchange.requestId);
-  }
+  refusalOr(failure: unknown): Promise<HttpReply>;
 }
 
 /** The request bodies that did not arrive together with their heads. */
@@ -250,7 +212,7 @@ export class Uploads {
   async wait(
     body: Promise<Uint8Array>,
     deadline: number,
-    verdict: GuardVerdict,
+    request: Guarded,
     exchange: Exchange,
   ): Promise<Uint8Array | HttpReply> {
     let timer: NodeJS.Timeout | undefined;
@@ -275,14 +237,14 @@ export class Uploads {
           timer = setTimeout(() => {
             end(deadlineExceeded());
           }, leftMs);
-          verdict.refusal().then((refusal) => {
+          request.refusal().then((refusal) => {
             if (refusal === undefined) exchange.invite();
             else resolve(refusal);
           }, end);
         });
         body
           .finally(arrived)
-          .catch((failure: unknown) => verdict.refusalOr(failure))
+          .catch((failure: unknown) => request.refusalOr(failure))
           .then(resolve, reject);
       });
     } finally {

@@ -5,7 +5,6 @@ import type { ErrorReplies } from '../failures/error-reply.js';
 import {
   type HttpFailure,
   isOk,
-  knowsCaller,
   malformed,
   methodNotAllowed,
   overloaded,
@@ -23,7 +22,7 @@ import type { BindingTable, FoundBinding, Lookup } from '../template/binding-tab
 import { type Binding, type BodyBinding, successRules, takesBytes } from '../template/binding.js';
 import type { Contract } from '../template/contract.js';
 import type { Guard, UnaryReply, Upstream } from '../upstream.js';
-import { GuardVerdict, isJsonType, receiveBody, requireDecoded, requireJsonType, Uploads } from './body.js';
+import { type Guarded, isJsonType, receiveBody, requireDecoded, requireJsonType, Uploads } from './body.js';
 import { type Exchange, targetOf } from './exchange.js';
 import { requestTarget, requestTimeoutMs } from './head.js';
 import type { Forwarding, ReplyHeaders } from './metadata.js';
@@ -167,7 +166,7 @@ export class Transcoding {
 }
 
 /** A request for a method of the contract, before it becomes a call. */
-class RequestedCall {
+class RequestedCall implements Guarded {
   readonly #parts: CallParts;
   readonly #exchange: Exchange;
   readonly #found: FoundBinding;
@@ -177,10 +176,11 @@ class RequestedCall {
   readonly #head;
   /** Why the headers cannot be forwarded; undefined if they can. */
   readonly #unfit: HttpFailure | undefined;
-  readonly #verdict: GuardVerdict;
+  /** The answer of the guard, which is asked only when needed, and at most once. */
+  #refusal: Promise<HttpReply | undefined> | undefined;
 
   constructor(parts: CallParts, exchange: Exchange, found: FoundBinding, query: string, open?: OpenStream) {
-    const { guard, deadlineMs, forwarding, errors } = parts;
+    const { deadlineMs, forwarding } = parts;
     const { sent, requestId, started, observation } = exchange;
     const { metadata, refusal } = forwarding.metadata(sent, requestId, observation.metadata);
     this.#parts = parts;
@@ -195,7 +195,23 @@ class RequestedCall {
       cancellation: open ?? exchange,
     };
     this.#unfit = refusal;
-    this.#verdict = new GuardVerdict(exchange, this.#head, guard, errors);
+  }
+
+  refusal(): Promise<HttpReply | undefined> {
+    return (this.#refusal ??= this.#askGuard());
+  }
+
+  async refusalOr(failure: unknown): Promise<HttpReply> {
+    const refusal = await this.refusal();
+    if (refusal === undefined) throw failure;
+    return refusal;
+  }
+
+  async #askGuard(): Promise<HttpReply | undefined> {
+    const verdict = await this.#parts.guard?.(this.#head);
+    if (verdict === undefined) return undefined;
+    this.#exchange.learn(verdict);
+    return isOk(verdict) ? undefined : this.#failed(verdict);
   }
 
   answer(): HttpReply | Promise<HttpReply> {
@@ -208,7 +224,7 @@ class RequestedCall {
       this.#head.deadline = started + requestTimeoutMs(headers, deadlineMs, lenient);
       requireDecoded(request);
     } catch (failure) {
-      return this.#verdict.refusalOr(failure);
+      return this.refusalOr(failure);
     }
     const body = receiveBody(request, maxBodyBytes);
     return body instanceof Promise ? this.#callLater(body) : this.#callWith(body);
@@ -216,7 +232,7 @@ class RequestedCall {
 
   async #callLater(body: Promise<Uint8Array>): Promise<HttpReply> {
     const { deadline } = this.#head;
-    const received = await this.#parts.uploads.wait(body, deadline, this.#verdict, this.#exchange);
+    const received = await this.#parts.uploads.wait(body, deadline, this, this.#exchange);
     return received instanceof Uint8Array ? this.#callWith(received) : received;
   }
 
@@ -235,7 +251,7 @@ class RequestedCall {
       if (isFile) setData(binding, message, body);
       bytes = requests.encode(binding, message);
     } catch (failure) {
-      return this.#verdict.refusalOr(failure);
+      return this.refusalOr(failure);
     }
     if (this.#open !== undefined) return this.#streamed(this.#open, bytes);
     const reply = upstream.unary({ path, message: bytes, metadata, deadline, cancellation });
@@ -260,18 +276,19 @@ class RequestedCall {
   }
 
   #heard(reply: UnaryReply): void {
-    this.#exchange.callerKnown = knowsCaller(reply);
-    this.#exchange.fields = reply.fields;
+    this.#exchange.learn(reply);
     this.#parts.replyHeaders.addTo(this.#exchange.response, reply);
   }
 
   #reply(message: Message, reply: UnaryReply): HttpReply {
-    const { errors, successes } = this.#parts;
-    const { request, requestId } = this.#exchange;
     this.#heard(reply);
-    return isOk(reply)
-      ? successes.reply(this.#found.binding, message, reply.message, request.headers)
-      : errors.ofUpstream(reply, requestId);
+    if (!isOk(reply)) return this.#failed(reply);
+    const { headers } = this.#exchange.request;
+    return this.#parts.successes.reply(this.#found.binding, message, reply.message, headers);
+  }
+
+  #failed(reply: UnaryReply): HttpReply {
+    return this.#parts.errors.ofUpstream(reply, this.#exchange.requestId);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { knowsCaller } from '../failures/failure.js';
 import { type HttpReply, writeEarlyReply, writeReply } from '../http-reply.js';
 import type { LogKind, TranscoderLog } from '../log.js';
 import type { RequestObservation } from '../request-observer.js';
@@ -64,6 +65,12 @@ export class Exchange implements Cancellation {
   /** Sends 100 if the client waits for it before it sends the body. */
   invite(): void {
     if (this.#awaitsContinue && !this.written) this.response.writeContinue();
+  }
+
+  /** Takes over what the server says about the caller, and for the log line. */
+  learn(reply: UnaryReply): void {
+    this.callerKnown = knowsCaller(reply);
+    this.fields = reply.fields;
   }
 
   /** Notifies the observers of the outcome. Without a reply, the client has disconnected. */

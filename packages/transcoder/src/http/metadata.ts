@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { HttpFailure } from '../failures/failure.js';
-import type { CallMetadata, ReplyMetadata, UnaryReply } from '../upstream.js';
+import { type CallMetadata, CONNECTION_KEYS, type ReplyMetadata, type UnaryReply } from '../upstream.js';
 import { headersTooLarge, malformedHeader, type SentHeaders } from './head.js';
 
 /** What to do with a forwarded header with characters other than printable ASCII, which gRPC metadata cannot carry. */
@@ -71,24 +71,24 @@ function isPrefix(name: string): boolean {
   return name.endsWith('*');
 }
 
+/** What a name that begins with a prefix becomes. */
+function renamed(name: string, { from, to }: Renaming): string {
+  return to + name.slice(from.length);
+}
+
 // The keys that gRPC allows (PROTOCOL-HTTP2.md).
 const KEY = /^[0-9a-z_.-]+$/;
 
-/** The metadata that gRPC or the transcoder itself writes, or that concerns only one connection. */
+/** The metadata that gRPC or the transcoder itself writes, or that concerns one connection. */
 const RESERVED: ReadonlySet<string> = new Set([
-  'connection',
+  ...CONNECTION_KEYS,
   'content-encoding',
   'content-length',
   'content-type',
   'expect',
   'host',
-  'http2-settings',
-  'keep-alive',
-  'proxy-connection',
   'te',
   'trailer',
-  'transfer-encoding',
-  'upgrade',
   'user-agent',
   'x-request-id',
 ]);
@@ -118,7 +118,7 @@ interface Forwarded extends Renaming {
 /** What becomes of the headers of a request. */
 interface ForwardedMetadata {
   readonly metadata: CallMetadata;
-  /** Why the request is refused; undefined if it is not. */
+  /** Why the request is refused, for the first such header; undefined if it is not. */
   readonly refusal: HttpFailure | undefined;
 }
 
@@ -137,7 +137,6 @@ function forward(
 
 /** Makes the metadata of calls from the headers of requests. */
 export class Forwarding {
-  readonly #single: readonly Forwarded[];
   readonly #headers: Renamings<Forwarded>;
   /** The lower-case names of the headers that are read as sent: those of the transcoder, and the forwarded ones. */
   readonly names: { has(name: string): boolean };
@@ -150,7 +149,6 @@ export class Forwarding {
   constructor(headers: ForwardedHeaders) {
     this.#headers = new Renamings([...headers].map(([from, entry]) => this.#checked(from, entry)));
     const { single, prefixes } = this.#headers;
-    this.#single = [...single.values()];
     const read = new Set(['host', 'content-type', ...single.keys()]);
     const reads = (name: string): boolean => read.has(name) || this.#headers.prefixOf(name) !== undefined;
     this.names = prefixes.length === 0 ? read : { has: reads };
@@ -178,30 +176,28 @@ export class Forwarding {
   metadata(sent: SentHeaders, requestId: string, observed = NONE): ForwardedMetadata {
     const metadata = new Map([['x-request-id', requestId]]);
     let refusal: HttpFailure | undefined;
-    for (const entry of this.#single) {
-      const value = sent.get(entry.from)?.join(', ');
-      // The guard is asked with all headers, also about a request that is refused.
-      if (value !== undefined) refusal = forward(entry, value, metadata) ?? refusal;
-    }
-    if (this.#headers.prefixes.length > 0) {
-      let room = PREFIXED_MAX_BYTES;
-      for (const [entry, value] of this.#prefixed(sent)) {
-        room -= entry.to.length + value.length + HEADER_BYTES;
-        refusal = (room < 0 ? headersTooLarge() : forward(entry, value, metadata)) ?? refusal;
-      }
+    let room = PREFIXED_MAX_BYTES;
+    for (const [from, values] of sent) {
+      const single = this.#headers.single.get(from);
+      const entry = single ?? this.#prefixed(from);
+      if (entry === undefined) continue;
+      const value = values.join(', ');
+      if (single === undefined) room -= entry.to.length + value.length + HEADER_BYTES;
+      const fits = single !== undefined || room >= 0;
+      // The guard is asked with all headers that fit, also about a request that is refused.
+      const refused = fits ? forward(entry, value, metadata) : headersTooLarge();
+      refusal ??= refused;
     }
     for (const [key, value] of observed) metadata.set(key, value);
     return { metadata, refusal };
   }
 
-  /** The headers that prefixes forward, each with its own name, its key and its value. */
-  #prefixed(sent: SentHeaders): [Forwarded, value: string][] {
-    return [...sent].flatMap(([from, values]): [Forwarded, string][] => {
-      const prefix = this.#headers.prefixOf(from);
-      if (prefix === undefined) return [];
-      const to = prefix.to + from.slice(prefix.from.length);
-      return this.#gives(prefix, to) ? [[{ from, to, unfit: prefix.unfit }, values.join(', ')]] : [];
-    });
+  /** What becomes of a header by a prefix; undefined if none forwards it. */
+  #prefixed(from: string): Forwarded | undefined {
+    const prefix = this.#headers.prefixOf(from);
+    if (prefix === undefined) return undefined;
+    const to = renamed(from, prefix);
+    return this.#gives(prefix, to) ? { ...prefix, from, to } : undefined;
   }
 
   /** Whether a prefix may give a key: gRPC allows it, and no entry is closer to it. */
@@ -254,7 +250,6 @@ export class ReplyHeaders {
   readonly #metadata: Renamings<Renaming>;
   /** The headers of single keys, in lower case. */
   readonly #names: ReadonlySet<string>;
-  readonly #none: boolean;
 
   /** @throws Error with a one-sentence message if a name is invalid, or is that of a header that metadata must not set */
   constructor(headers: ResponseHeaders) {
@@ -268,7 +263,6 @@ export class ReplyHeaders {
         `The header "${taken}" is written by the transcoder or by Node, and not from metadata.`,
       );
     this.#names = new Set(names.map((name) => name.toLowerCase()));
-    this.#none = headers.size === 0;
   }
 
   /**
@@ -276,7 +270,6 @@ export class ReplyHeaders {
    * Values that a header cannot carry are left out, such as the bytes of a key that ends in `-bin`.
    */
   addTo(response: ServerResponse, { initialMetadata, trailers }: UnaryReply): void {
-    if (this.#none) return;
     for (const { from, to } of [
       ...this.#metadata.single.values(),
       ...this.#prefixed(initialMetadata, trailers),
@@ -294,7 +287,7 @@ export class ReplyHeaders {
     return [...keys].flatMap((from) => {
       const prefix = this.#metadata.prefixOf(from);
       if (prefix === undefined || from.startsWith('grpc-') || from === 'content-type') return [];
-      const to = prefix.to + from.slice(prefix.from.length);
+      const to = renamed(from, prefix);
       const name = to.toLowerCase();
       return TOKEN.test(to) && !TAKEN.has(name) && !this.#names.has(name) ? [{ from, to }] : [];
     });

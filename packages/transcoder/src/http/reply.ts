@@ -53,7 +53,7 @@ export class SuccessReplies {
       return conditional(rendered, cacheControl[rule.caching], headers);
     }
     const response = fromBinary(binding.method.output, message);
-    const body = this.#body(binding, response);
+    const body = this.#output.text(binding.method.output, response, binding.responseBody);
     if (rule?.creates !== true || isDryRun(rule, request)) return { status: 200, headers: {}, body };
     const path = rule.location && pathOfResource(rule.location, response);
     return { status: 201, headers: path === undefined ? {} : { Location: this.#basePath + path }, body };
@@ -62,9 +62,7 @@ export class SuccessReplies {
   /** The format of the stream for a request. @param accept the header `Accept` */
   format(binding: Binding, accept: string | undefined, lenient: boolean): StreamFormat {
     if (givesBytes(binding)) return bytesFormat(binding);
-    return streamFormat(accept, lenient, (message) =>
-      this.#body(binding, fromBinary(binding.method.output, message)),
-    );
+    return streamFormat(accept, lenient, (message) => this.#text(binding, message));
   }
 
   /**
@@ -79,13 +77,13 @@ export class SuccessReplies {
   }
 
   readonly #render: Render = (binding, message) => {
-    const text = this.#body(binding, fromBinary(binding.method.output, message));
+    const text = this.#text(binding, message);
     const body = typeof text === 'string' ? Buffer.from(text) : text;
     return { body, tag: entityTag(body) };
   };
 
-  #body({ method, responseBody }: Binding, response: Message): string | Uint8Array {
-    return this.#output.text(method.output, response, responseBody);
+  #text({ method, responseBody }: Binding, message: Uint8Array): string | Uint8Array {
+    return this.#output.text(method.output, fromBinary(method.output, message), responseBody);
   }
 }
 

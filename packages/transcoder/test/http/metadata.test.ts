@@ -226,10 +226,32 @@ describe('a header that metadata cannot carry', () => {
 });
 
 it('a header that is refused leaves the others to the guard', () => {
-  const first = new Map([...defaults].reverse());
-  const { metadata, refusal } = forward({ authorization: ['a'], 'idempotency-key': ['\u00ff'] }, first);
+  const { metadata, refusal } = forward({ 'idempotency-key': ['\u00ff'], authorization: ['a'] }, defaults);
   expect(refusal?.reason).toBe('REQUEST_MALFORMED');
   expect(metadata.get('authorization')).toBe('a');
+});
+
+it.each([
+  ['one of its own', 'b', { b: ['\u00ff'], a: ['\u00ff'], 'x-c': ['\u00ff'], d: ['1'] }],
+  ['one of a prefix', 'x-c', { 'x-c': ['\u00ff'], 'x-d': ['a'.repeat(5_000)], b: ['\u00ff'] }],
+])('of several headers that are refused, the failure names the first: %s, %s', (_, name, headers) => {
+  const forwarded = new Map([
+    ['a', 'refuse'],
+    ['b', 'refuse'],
+    ['x-*', 'refuse'],
+  ] as const);
+  const { refusal } = forward(headers, forwarded);
+  expect(refusal?.violations()).toMatchObject([{ field: name }]);
+});
+
+it('a header of its own is forwarded after those of prefixes that are too large', () => {
+  const forwarded = new Map([
+    ['a', 'refuse'],
+    ['x-*', 'drop'],
+  ] as const);
+  const { metadata, refusal } = forward({ 'x-c': ['c'.repeat(5_000)], a: ['1'] }, forwarded);
+  expect(refusal?.reason).toBe('HEADERS_TOO_LARGE');
+  expect(Object.fromEntries(metadata)).toEqual({ 'x-request-id': 'id', a: '1' });
 });
 
 describe('a prefix of forwarded headers', () => {

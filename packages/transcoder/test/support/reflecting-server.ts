@@ -6,6 +6,7 @@ import {
   FileDescriptorSetSchema,
 } from '@bufbuild/protobuf/wkt';
 import {
+  Metadata,
   Server,
   ServerCredentials,
   type ServerDuplexStream,
@@ -34,6 +35,10 @@ export interface Reflecting {
   readonly transitive?: boolean;
   /** Files of the set that it does not have. Default: none. */
   readonly lacking?: readonly string[];
+  /** Unary calls fail with this `google.rpc.Status`, serialized. Default: they succeed. */
+  readonly failure?: Uint8Array;
+  /** Streams wait for this before the last greeting. Default: nothing. */
+  readonly held?: Promise<void>;
   /** Replaces the implementation of reflection. */
   readonly reflection?: (stream: ReflectionCall) => void;
   /** Default: any loopback port. */
@@ -71,7 +76,8 @@ export async function startReflecting({
   const set = fromBinary(FileDescriptorSetSchema, descriptorSet);
   const registry = createFileRegistry(set);
   for (const { services } of registry.files)
-    for (const { methods } of services) for (const method of methods) addMethod(server, method, calls);
+    for (const { methods } of services)
+      for (const method of methods) addMethod(server, method, calls, reflecting);
   const questions: string[] = [];
   for (const version of versions) {
     const method = {
@@ -109,19 +115,30 @@ export async function startReflecting({
 
 const asIs = (bytes: Buffer): Buffer => bytes;
 
-function addMethod(server: Server, method: DescMethod, calls: string[]): void {
+function addMethod(
+  server: Server,
+  method: DescMethod,
+  calls: string[],
+  { failure, held = Promise.resolve() }: Reflecting,
+): void {
   const { input, output, parent, name, methodKind } = method;
   const greet = (request: Buffer): Buffer => {
     calls.push(name);
     const asked = toJson(input, fromBinary(input, request)) as JsonObject;
     return Buffer.from(toBinary(output, fromJson(output, { text: `${name} ${asked['name'] as string}` })));
   };
+  const refusal = new Metadata();
+  if (failure !== undefined) refusal.set('grpc-status-details-bin', Buffer.from(failure));
   const unary: handleUnaryCall<Buffer, Buffer> = ({ request }, callback) => {
-    callback(null, greet(request));
+    if (failure === undefined) callback(null, greet(request));
+    else callback({ code: status.NOT_FOUND, metadata: refusal });
   };
   const stream: handleServerStreamingCall<Buffer, Buffer> = (call) => {
-    for (let count = 0; count < 3; count += 1) call.write(greet(call.request));
-    call.end();
+    for (let count = 0; count < 2; count += 1) call.write(greet(call.request));
+    void held.then(() => {
+      call.write(greet(call.request));
+      call.end();
+    });
   };
   const definition = {
     path: `/${parent.typeName}/${name}`,
