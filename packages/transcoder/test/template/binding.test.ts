@@ -1,6 +1,8 @@
-import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
-import { bindingsOf } from '../../src/template/binding.js';
+import { bindingsOf, successRules } from '../../src/template/binding.js';
+import { readContract } from '../../src/template/contract.js';
 import { type HttpRule, HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 import { methodOf } from '../support/library-contract.js';
 
@@ -134,5 +136,30 @@ describe('the bindings of a method', () => {
       /^library\.v1\.Unsupported\.TakeTime: google\.protobuf\.Timestamp has a JSON form of its own, .*\.$/,
     );
     expect(bindingsOf(methodOf('Unsupported.TakeTime'), rule(post('/a'), { body: '*' }))).toHaveLength(1);
+  });
+});
+
+describe('the location of a created resource', () => {
+  it.each([
+    { what: 'the path of the method that gets it', outputType: '.a.Shelf', location: '/shelf' },
+    { what: 'unknown if that method returns another type', outputType: '.a.Book', location: undefined },
+  ])('is $what', ({ outputType, location }) => {
+    const method = [
+      { name: 'CreateShelf', inputType: '.a.Shelf', outputType: '.a.Shelf' },
+      { name: 'GetShelf', inputType: '.a.Shelf', outputType },
+    ];
+    const messageType = [{ name: 'Shelf' }, { name: 'Book' }];
+    const file = [{ name: 'a.proto', package: 'a', messageType, service: [{ name: 'S', method }] }];
+    const { bindings } = readContract(
+      toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file })),
+      {
+        rules: [
+          { selector: 'a.S.CreateShelf', post: '/shelves', body: '*' },
+          { selector: 'a.S.GetShelf', get: '/shelf' },
+        ],
+      },
+    );
+    const created = [...successRules(bindings).values()].find(({ creates }) => creates);
+    expect(created?.location?.template.source).toBe(location);
   });
 });
