@@ -52,7 +52,7 @@ export const CONTENDERS: readonly Contender[] = [
   },
   {
     title: '**Route Registry**, gateway in a separate process',
-    name: 'Route Registry, separate gateway',
+    name: 'its separate gateway',
     role: 'own',
     targets: { 'REST get': 'gateway', 'REST create': 'gateway' },
   },
