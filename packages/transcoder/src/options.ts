@@ -136,7 +136,8 @@ const ignore = (): void => undefined;
 const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
 
 /**
- * The given options with defaults for the others, except the realm, whose default is in the contract.
+ * The given options with defaults for the others, except the realm, whose default is in the contract; and what becomes of
+ * the headers in both directions.
  *
  * @throws Error with a one-sentence message if an option is unknown, or the base path or a header is invalid.
  */
@@ -177,15 +178,11 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
   if (!BASE_PATH.test(basePath)) {
     throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
   }
-  requireFitHeaders(options);
-  return options;
-}
-
-/** @throws Error with a one-sentence message if a header cannot be forwarded in one of the directions. */
-function requireFitHeaders(
-  options: Required<Pick<TranscoderOptions, 'forwardedHeaders' | 'responseHeaders'>>,
-) {
-  return [new Forwarding(options.forwardedHeaders), new ReplyHeaders(options.responseHeaders)];
+  return {
+    ...options,
+    forwarding: new Forwarding(options.forwardedHeaders),
+    replyHeaders: new ReplyHeaders(options.responseHeaders),
+  };
 }
 
 /** The compiler finds misspelt options only for callers that use the types. */

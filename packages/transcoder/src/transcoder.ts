@@ -12,7 +12,6 @@ import {
 } from './http/head.js';
 import { Exchange, finishExchanges, RequestQueues } from './http/exchange.js';
 import { Transcoding } from './http/call.js';
-import { Forwarding, ReplyHeaders } from './http/metadata.js';
 import type { CacheFigures } from './http/reply.js';
 import type { UnknownType } from './json/json-output.js';
 import type { HttpReply } from './http-reply.js';
@@ -103,14 +102,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');
   const unknownType = unknownTypes(options);
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain, unknownType });
-  const forwarding = new Forwarding(options.forwardedHeaders);
-  const replyHeaders = new ReplyHeaders(options.responseHeaders);
-  const transcoding = new Transcoding(contract, errors, {
-    ...options,
-    forwarding,
-    replyHeaders,
-    unknownType,
-  });
+  const transcoding = new Transcoding(contract, errors, { ...options, unknownType });
   const observer = joinObservers(options.observers);
   const queues = new RequestQueues(options.maxRequests);
   let ending = false;
@@ -136,7 +128,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       return;
     }
     const observation = observer.begin({ method: String(request.method), headers: request.headers });
-    const sent = sentHeaders(request.rawHeaders, forwarding.names);
+    const sent = sentHeaders(request.rawHeaders, options.forwarding.names);
     const exchange = new Exchange(request, response, sent, requestId, now(), awaitsContinue, observation);
     queue.begin(exchange);
     const finishWith = (reply: HttpReply): void => {
