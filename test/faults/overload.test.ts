@@ -14,7 +14,7 @@ import { scale } from './rig/scale.js';
 import { databaseOnMysql, startProcess } from './rig/service-process.js';
 
 /** The most memory that an overloaded service may take, in MiB. */
-const MEMORY_MIB = 400;
+const MEMORY_MIB = 512;
 /** More calls under way than the service lets wait, as connections or as streams. */
 const CONNECTIONS = 1_024;
 const CALLS = 8_192;

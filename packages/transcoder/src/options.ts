@@ -179,7 +179,7 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
     throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
   }
   return {
-    ...options,
+    options,
     forwarding: new Forwarding(options.forwardedHeaders),
     replyHeaders: new ReplyHeaders(options.responseHeaders),
   };

@@ -95,14 +95,19 @@ function unknownTypes({
  *   contract cannot be served.
  */
 export function createTranscoder(given: TranscoderOptions): Transcoder {
-  const options = optionsInForce(given);
+  const { options, forwarding, replyHeaders } = optionsInForce(given);
   const { log, mayLog, now, requestIdOf, write } = options;
   const serverStreams = options.upstream.serverStream !== undefined;
   const contract = readContract(options.descriptorSet, { ...options, serverStreams });
   for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');
   const unknownType = unknownTypes(options);
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain, unknownType });
-  const transcoding = new Transcoding(contract, errors, { ...options, unknownType });
+  const transcoding = new Transcoding(contract, errors, {
+    ...options,
+    forwarding,
+    replyHeaders,
+    unknownType,
+  });
   const observer = joinObservers(options.observers);
   const queues = new RequestQueues(options.maxRequests);
   let ending = false;
@@ -128,7 +133,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
       return;
     }
     const observation = observer.begin({ method: String(request.method), headers: request.headers });
-    const sent = sentHeaders(request.rawHeaders, options.forwarding.names);
+    const sent = sentHeaders(request.rawHeaders, forwarding.names);
     const exchange = new Exchange(request, response, sent, requestId, now(), awaitsContinue, observation);
     queue.begin(exchange);
     const finishWith = (reply: HttpReply): void => {

@@ -37,7 +37,7 @@ const MAX_BINDINGS = 10_000;
  */
 export function describe(given: DescriptionOptions): OpenApi {
   const { info, servers, security, comments, facts, headers = {}, failures, ...transcoding } = given;
-  const options = optionsInForce(transcoding);
+  const { options } = optionsInForce(transcoding);
   const { basePath, forwardedHeaders, json, standardMethods } = options;
   const serverStreams = given.upstream === undefined || given.upstream.serverStream !== undefined;
   const contract = readContract(options.descriptorSet, { ...options, serverStreams });
