@@ -14,7 +14,7 @@ import {
   type ResponseHeaders,
   type UnfitValue,
   unfitKey,
-} from './http/metadata.js';
+} from './metadata.js';
 import type { CallMetadata } from './upstream.js';
 
 /** The settings of the command, from its arguments. */

@@ -9,7 +9,7 @@ export {
 } from './failures/failure.js';
 export { entityTag, isCurrent } from './http/reply.js';
 export type { Exchange } from './http/exchange.js';
-export type { ForwardedHeaders, RenamedHeader, ResponseHeaders, UnfitValue } from './http/metadata.js';
+export type { ForwardedHeaders, RenamedHeader, ResponseHeaders, UnfitValue } from './metadata.js';
 export type { ErrorReply, HttpReply } from './http-reply.js';
 export type { JsonOptions } from './json/json-options.js';
 export type { LogKind, TranscoderLog } from './log.js';

@@ -6,7 +6,7 @@ import {
   Forwarding,
   ReplyHeaders,
   type ResponseHeaders,
-} from './http/metadata.js';
+} from './metadata.js';
 import type { JsonOptions } from './json/json-options.js';
 import type { LogKind, TranscoderLog } from './log.js';
 import type { RequestObserver } from './request-observer.js';

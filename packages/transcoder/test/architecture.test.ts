@@ -16,7 +16,7 @@ testLayers({
     ['transcoder.ts'],
     ['page', 'openapi'],
     ['options.ts'],
-    ['http'],
+    ['http', 'metadata.ts'],
     ['message'],
     ['json'],
     ['template'],

@@ -126,6 +126,12 @@ describe('a request that breaks a rule of HTTP', () => {
       ...malformed,
       fields: [],
     },
+    ...['http://', 'HTTP://:80', 'https://a@b', 'http://['].map((origin) => ({
+      why: `its target begins with ${origin}`,
+      bytes: head(`GET ${origin}${BOOK} HTTP/1.1`, 'Host: x', CLOSE),
+      ...malformed,
+      fields: [],
+    })),
     {
       why: 'its target is longer than 8,192 bytes',
       bytes: head(`GET /${'x'.repeat(8_192)} HTTP/1.1`, 'Host: x', CLOSE),

@@ -25,7 +25,7 @@ import type { Guard, UnaryReply, Upstream } from '../upstream.js';
 import { type Guarded, isJsonType, receiveBody, requireDecoded, requireJsonType, Uploads } from './body.js';
 import { type Exchange, targetOf } from './exchange.js';
 import { requestTarget, requestTimeoutMs } from './head.js';
-import type { Forwarding, ReplyHeaders } from './metadata.js';
+import type { Forwarding, ReplyHeaders } from '../metadata.js';
 import { type CacheFigures, SuccessReplies } from './reply.js';
 import { type OpenStream, OpenStreams, StreamedReply } from './streams.js';
 

@@ -28,12 +28,20 @@ export function requireWellFormedHead(request: IncomingMessage, target: string, 
   requireHost(request, sent);
 }
 
+/** The scheme and the authority of an absolute target. */
+const ABSOLUTE = /^https?:\/\/(?<authority>[^/?#]*)/i;
+
 /** RFC 9110 4.1 recommends a limit of at least 8,000 bytes. */
 function requireTarget(target: string): void {
   if (target.length > TARGET_MAX_BYTES) throw targetTooLong();
   // RFC 9112 3.2: no form of a request target has a fragment, and some routers remove it.
   if (target.includes('#')) {
     throw malformed('The request target has a fragment; a path and a query are allowed.');
+  }
+  const { authority } = ABSOLUTE.exec(target)?.groups ?? {};
+  // RFC 9110 4.2.1 and 4.2.4: the authority has a host, and no user information.
+  if (authority !== undefined && (/^(?::|$)/.test(authority) || !HOST.test(authority))) {
+    throw malformed('The request target has no valid host; a path and a query are enough.');
   }
 }
 
@@ -202,11 +210,9 @@ interface RequestTarget {
   readonly query: string;
 }
 
-const AUTHORITY = /^https?:\/\/[^/?#]*/i;
-
 /** Splits a request target. The authority of an absolute target, which every server must accept, is dropped. */
 export function requestTarget(target: string): RequestTarget {
-  const local = target.replace(AUTHORITY, '');
+  const local = target.replace(ABSOLUTE, '');
   const mark = local.indexOf('?');
   return mark < 0 ? { path: local, query: '' } : { path: local.slice(0, mark), query: local.slice(mark + 1) };
 }

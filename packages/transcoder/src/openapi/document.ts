@@ -1,4 +1,4 @@
-import type { ForwardedHeaders } from '../http/metadata.js';
+import type { ForwardedHeaders } from '../metadata.js';
 import { isIgnored } from '../message/request-message.js';
 import { optionsInForce } from '../options.js';
 import { type Binding, successRules } from '../template/binding.js';

@@ -1,5 +1,5 @@
 import type { JsonValue } from '@bufbuild/protobuf';
-import type { ResponseHeaders } from '../http/metadata.js';
+import type { ResponseHeaders } from '../metadata.js';
 import type { SuccessRule } from '../template/binding.js';
 import type { Header, Headers, Reference, Schema } from './open-api.js';
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import type { HttpFailure } from '../failures/failure.js';
-import { type CallMetadata, CONNECTION_KEYS, type ReplyMetadata, type UnaryReply } from '../upstream.js';
-import { headersTooLarge, malformedHeader, type SentHeaders } from './head.js';
+import type { HttpFailure } from './failures/failure.js';
+import { type CallMetadata, CONNECTION_KEYS, type ReplyMetadata, type UnaryReply } from './upstream.js';
+import { headersTooLarge, malformedHeader, type SentHeaders } from './http/head.js';
 
 /** What to do with a forwarded header with characters other than printable ASCII, which gRPC metadata cannot carry. */
 export type UnfitValue =

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Metadata } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { Code } from '../../src/gen/google/rpc/code_pb.js';
-import { sentHeaders } from '../../src/http/head.js';
+import { Code } from '../src/gen/google/rpc/code_pb.js';
+import { sentHeaders } from '../src/http/head.js';
 import {
   FORWARDED_HEADERS,
   type ForwardedHeaders,
@@ -13,12 +13,12 @@ import {
   ReplyHeaders,
   type ResponseHeaders,
   type UnfitValue,
-} from '../../src/http/metadata.js';
-import type { UnaryReply } from '../../src/upstream.js';
-import { errorOf, httpRequest } from '../support/http-request.js';
-import { MEMBER } from '../support/library-server.js';
-import { startTranscoder } from '../support/library-transcoder.js';
-import { wrongFields } from '../support/refusal.js';
+} from '../src/metadata.js';
+import type { UnaryReply } from '../src/upstream.js';
+import { errorOf, httpRequest } from './support/http-request.js';
+import { MEMBER } from './support/library-server.js';
+import { startTranscoder } from './support/library-transcoder.js';
+import { wrongFields } from './support/refusal.js';
 
 type Headers = Readonly<Record<string, readonly string[]>>;
 
