@@ -34,7 +34,8 @@ const CALLS: readonly (readonly [string, (store: KnexRouteStore) => Promise<unkn
   ['a duplicate new to this instance', (store) => store.insert(entryOf({ path: '/a/:c' }), 'allow')],
 ];
 
-const SILENCE_MS = 100;
+/** How long a database may be silent that is about to be, in milliseconds. */
+const SILENCE_MS = 300;
 const CREATES = 5;
 
 /** Creates over few connections, so that all of those that a fault has touched are used again. */
@@ -68,7 +69,7 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
   /** Opens a store that meets a fault once, at the first statement that has it after `arm`. */
   async function opened(
     faultOf: (statement: Statement) => Fault | undefined,
-    silenceMs = 0,
+    { answer }: Fault = { done: false },
   ): Promise<{
     readonly store: KnexRouteStore;
     readonly knex: Knex;
@@ -82,7 +83,10 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
       if (met !== undefined) fault.armed = false;
       return met;
     });
-    const knex = openDatabase(parseDatabaseUrl(throughPort(database.url, front.port)), silenceMs);
+    const knex = openDatabase(
+      parseDatabaseUrl(throughPort(database.url, front.port)),
+      answer === 'silence' ? SILENCE_MS : 0,
+    );
     onTestFinished(() => knex.destroy());
     return { store: database.storeWith({}, knex), knex, front, fault };
   }
@@ -95,7 +99,7 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
     )('whose %s %s, no later create is lost', async (kind, _name, met) => {
       const { store, knex, fault } = await opened(
         (statement) => (statement.kind === kind ? met : undefined),
-        met.answer === 'silence' ? SILENCE_MS : 0,
+        met,
       );
       fault.armed = true;
       await call(store).catch(() => undefined);
@@ -121,7 +125,7 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
             return { done: false, answer: 1969 };
           }
           return undefined;
-        }, SILENCE_MS);
+        }, met);
         fault.armed = true;
         await expect(call(store)).rejects.toMatchObject({ reason: 'DEADLINE_EXCEEDED' });
         fault.armed = false;

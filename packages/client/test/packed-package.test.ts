@@ -11,7 +11,7 @@ const SOURCE = 'routing/v1/route_service.proto';
 const ID = '01a1f941-715b-7593-b057-19259d7b5bfc';
 
 /** Building and packing are slow while other tests run. */
-const PACKING_MS = 120_000;
+const PACKING_MS = 300_000;
 
 describe("the package in a user's project", () => {
   let user: PackedPackage;

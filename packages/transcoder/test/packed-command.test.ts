@@ -11,7 +11,7 @@ import { startReflecting } from './support/reflecting-server.js';
 import { eventually } from './support/running-command.js';
 
 /** Building and packing are slow while other tests run. */
-const PACKING_MS = 120_000;
+const PACKING_MS = 300_000;
 
 describe('the command of the packed package', () => {
   let user: PackedPackage;

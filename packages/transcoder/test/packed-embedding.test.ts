@@ -11,7 +11,7 @@ import { installPacked, type PackedPackage } from './support/packed-package.js';
 const PACKAGE = resolve(import.meta.dirname, '..');
 
 /** Building, packing and compiling are slow while other tests run. */
-const PACKING_MS = 120_000;
+const PACKING_MS = 300_000;
 
 /** The README's example, started for a gRPC server that is not needed here. Prints its port. */
 const PROGRAM = `${readFileSync(join(PACKAGE, 'examples/serve-with-page.ts'), 'utf8')}

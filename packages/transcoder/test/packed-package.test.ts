@@ -24,7 +24,7 @@ import { installPacked, type PackedPackage } from './support/packed-package.js';
 const PACKAGE = resolve(import.meta.dirname, '..');
 
 /** Building, packing and compiling are slow while other tests run. */
-const PACKING_MS = 120_000;
+const PACKING_MS = 300_000;
 
 /** The user's contract. */
 const CONTRACT = `

@@ -5,7 +5,7 @@ import { errorOf, httpRequest, type HttpRequest } from './support/http-request.j
 import { type PackedLibrary, startPackedLibrary } from './support/packed-library.js';
 
 /** Building, packing and compiling are slow while other tests run. */
-const PACKING_MS = 120_000;
+const PACKING_MS = 300_000;
 
 describe("Google's library example, served by the packed package and the README's example", () => {
   let library: PackedLibrary;
