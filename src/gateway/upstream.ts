@@ -21,7 +21,7 @@ export function memoryUpstream(pipeline: Pipeline): Upstream {
 
 /** The pipeline always replies, like a reachable server. */
 function toUpstreamReply({ code, details, message, trailers, fields }: Reply): UnaryReply {
-  return { code, details, answered: true, message, trailers, fields };
+  return { code, details, answered: true, message, trailers, callerKnown: fields !== undefined, fields };
 }
 
 function readable(metadata: CallMetadata) {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http2';
-import { IDEMPOTENCY_KEY, READ_KEYS } from '../calls/call.js';
+import { AUTHORIZATION, IDEMPOTENCY_KEY, READ_KEYS } from '../calls/call.js';
 
 /** The path to which calls of unregistered methods are redirected. */
 export const UNKNOWN_METHOD = '/unknown.Service/Method';
@@ -59,7 +59,7 @@ export function prepareForGrpcJs(
     if (!unary.has(path)) redirectUnknown(headers, path);
     takeTimeout(headers);
   }
-  maskIdempotencyKey(headers);
+  maskUnfit(headers);
 }
 
 /**
@@ -105,10 +105,11 @@ function beginningOf(path: string): string {
 }
 
 /**
- * grpc-js drops a value that is not printable ASCII, and a repeated create without its key would be stored twice. With
- * a space in place of each such character, the key is refused.
+ * grpc-js drops a value that is not printable ASCII: a token would be missing rather than invalid, and a repeated create
+ * without its key would be stored twice. With such characters replaced, both are refused as invalid.
  */
-function maskIdempotencyKey(headers: IncomingHttpHeaders): void {
-  const key = headers[IDEMPOTENCY_KEY];
+function maskUnfit(headers: IncomingHttpHeaders): void {
+  const { [AUTHORIZATION]: credential, [IDEMPOTENCY_KEY]: key } = headers;
+  if (credential !== undefined) headers[AUTHORIZATION] = credential.replace(UNFIT, '?');
   if (typeof key === 'string') headers[IDEMPOTENCY_KEY] = key.replace(UNFIT, ' ');
 }

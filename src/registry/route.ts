@@ -82,8 +82,13 @@ function checkMethod(method: string): string[] {
   const length = countCodePoints(method);
   if (length === 0)
     return [`Must be an HTTP method of 1 to ${METHOD_MAX} characters, such as "GET"; got none.`];
-  if (length > METHOD_MAX) return [`Must be 1 to ${METHOD_MAX} characters; got ${length}.`];
-  return [`Must be ASCII letters, digits and any of !#$%&'*+-.^_\`|~ (RFC 9110); got ${quote(method)}.`];
+  const problems: string[] = [];
+  if (length > METHOD_MAX) problems.push(`Must be 1 to ${METHOD_MAX} characters; got ${length}.`);
+  if (!METHOD_SYNTAX.test(method))
+    problems.push(
+      `Must be ASCII letters, digits and any of !#$%&'*+-.^_\`|~ (RFC 9110); got ${quote(method)}.`,
+    );
+  return problems;
 }
 
 function checkMiddlewareCount(count: number): string[] {

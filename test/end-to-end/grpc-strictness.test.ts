@@ -101,7 +101,7 @@ describe.each(engines.slice(0, 1))('the gRPC server', (engine) => {
       title: 'a credential that metadata cannot carry',
       headers: { authorization: 'Bearer caf\u00e9' },
       code: status.UNAUTHENTICATED,
-      reason: 'TOKEN_MISSING',
+      reason: 'TOKEN_INVALID',
     },
     {
       title: 'rich errors sent by a client',

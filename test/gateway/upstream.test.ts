@@ -36,7 +36,6 @@ it.each([HOUR_MS, -HOUR_MS])(
       return {
         code: status.OK,
         details: '',
-        answered: true,
         message: new Uint8Array(),
         trailers: new Metadata(),
       };
@@ -94,6 +93,19 @@ it.each([HOUR_MS, -HOUR_MS])(
     expect(leftMs).toBeLessThanOrEqual(DEADLINE_MS);
   },
 );
+
+it.each([
+  ['known', { sub: 'ann' }, true],
+  ['unknown', undefined, false],
+])('a refusal by the service in the same process says that its caller is %s', async (_, fields, known) => {
+  const reply = {
+    code: status.UNAVAILABLE,
+    details: '',
+    trailers: new Metadata(),
+    ...(fields && { fields }),
+  };
+  expect(await memoryUpstream(() => reply).unary(unaryCall())).toMatchObject({ callerKnown: known });
+});
 
 async function portOf(server: Server): Promise<number> {
   await once(server.listen(0, '127.0.0.1'), 'listening');

@@ -36,6 +36,7 @@ describe('an invalid definition', () => {
     ['an empty method', { method: '' }, ['method']],
     ['a method of 33 characters', { method: 'M'.repeat(33) }, ['method']],
     ['a method with a space', { method: 'GE T' }, ['method']],
+    ['a method of 33 characters with a space', { method: `GE T${'M'.repeat(29)}` }, ['method', 'method']],
     ['a method with a trailing line break', { method: 'GET\n' }, ['method']],
     ['a non-ASCII method', { method: 'GÉT' }, ['method']],
     ['an empty path', { path: '' }, ['path']],

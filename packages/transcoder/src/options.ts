@@ -76,7 +76,7 @@ export interface TranscoderOptions {
   /**
    * The memory for rendered replies to GET that clients may cache, in bytes: a repeated message is then not rendered
    * again. The server is still called for each request, so no reply is stale. The least recently used replies are
-   * evicted, and none above 16 KiB is kept. Default: 0, which keeps none.
+   * evicted, none above 16 KiB is kept, and of new replies to a full cache one of eight. Default: 0, which keeps none.
    */
   readonly replyCacheBytes?: number;
   /**

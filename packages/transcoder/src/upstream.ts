@@ -57,6 +57,11 @@ export interface UnaryReply {
   readonly initialMetadata?: ReplyMetadata | undefined;
   /** The metadata that the server sent with its status. */
   readonly trailers?: ReplyMetadata | undefined;
+  /**
+   * Whether the server has identified the caller, which decides whose limit on log lines the request counts for. Default:
+   * whether the status is one that servers return only to callers that they know.
+   */
+  readonly callerKnown?: boolean | undefined;
   /** Fields added to the log line about the request, for example the identity of the caller. Default: none. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
 }

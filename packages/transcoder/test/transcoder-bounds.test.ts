@@ -541,7 +541,7 @@ describe('log lines', () => {
   const debug = { ...unavailable, body: JSON.stringify({ code: Code.CANCELLED, details: 'unanswered' }) };
 
   it.each<{ kind: LogKind; statuses: (number | string)[] }>([
-    { kind: 'unauthenticated', statuses: [404, 401, 503, 'debug', 499, 400] },
+    { kind: 'unauthenticated', statuses: [404, 401, 429, 503, 'debug', 499, 400] },
     { kind: 'callers', statuses: [400, 403, 'debug'] },
     { kind: 'causes', statuses: ['warn', 'debug'] },
   ])('can be limited to the kind $kind', async ({ kind, statuses }) => {
@@ -551,6 +551,7 @@ describe('log lines', () => {
     await httpRequest(origin, { path: '/v1/shelves/1' });
     await httpRequest(origin, fault);
     await httpRequest(origin, { ...unavailable, body: JSON.stringify({ code: Code.PERMISSION_DENIED }) });
+    await httpRequest(origin, { ...unavailable, body: JSON.stringify({ code: Code.RESOURCE_EXHAUSTED }) });
     await httpRequest(origin, unavailable);
     await httpRequest(origin, debug);
     await rawExchange(origin, 'nonsense\r\n\r\n');

@@ -120,7 +120,7 @@ export class CallMetrics {
     });
     this.#seconds = new Histogram({
       name: 'grpc_server_handling_seconds',
-      help: 'Time from the head of a call over gRPC to its answer, in seconds.',
+      help: 'Time from the complete request of a call over gRPC to its answer, in seconds.',
       labelNames: LABELS,
       buckets: SECONDS,
       registers,

@@ -217,7 +217,16 @@ export function isOk({ code }: UnaryReply): boolean {
   return codeOf(code) === Code.OK;
 }
 
+/** The codes with which a server may refuse a call before it has identified the caller. */
+const BEFORE_IDENTIFIED: ReadonlySet<number> = new Set([
+  Code.UNAUTHENTICATED,
+  Code.UNAVAILABLE,
+  Code.RESOURCE_EXHAUSTED,
+  Code.DEADLINE_EXCEEDED,
+]);
+
 /** Whether a reply shows that the server has identified the caller. */
 export function knowsCaller(reply: UnaryReply): boolean {
-  return isOk(reply) || (reply.answered && codeOf(reply.code) !== Code.UNAUTHENTICATED);
+  const { callerKnown, answered, code } = reply;
+  return callerKnown ?? (isOk(reply) || (answered && !BEFORE_IDENTIFIED.has(code)));
 }
