@@ -4,8 +4,7 @@ import { migrateDown, migrateUp, MIGRATIONS, migrationStatus } from '../../src/s
 import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
 import { type OpenedStore, openStore } from '../support/open-store.js';
-import { uuidAt } from '../support/ids.js';
-import { entryOf } from '../support/store-entries.js';
+import { entryOf, uuidAt } from '../support/store-entries.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 
 const NAMES = MIGRATIONS.map(({ name }) => name);

@@ -16,10 +16,9 @@ import {
 import { shapesAsText } from '../../src/store/migrations/0002-shapes-as-text.js';
 import { patternShapes } from '../../src/store/migrations/0003-pattern-shapes.js';
 import { engines } from '../support/engines.js';
-import { uuidAt } from '../support/ids.js';
 import { describeOn } from '../support/needs.js';
 import { type OpenedDatabase, type OpenedStore, openEmpty, openStore } from '../support/open-store.js';
-import { entryOf } from '../support/store-entries.js';
+import { entryOf, uuidAt } from '../support/store-entries.js';
 
 const NAMES = MIGRATIONS.map(({ name }) => name);
 const NEWEST = NAMES.slice(-1);
