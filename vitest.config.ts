@@ -66,7 +66,7 @@ const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
   deploy: project(
     'deploy',
     [
-      ...(['server', 'haproxy', 'kubectl', 'mysql', 'mysqldump', 'prometheus', 'promtool'] as const),
+      ...(['server', 'kubectl', 'mysql', 'mysqldump', 'prometheus', 'promtool'] as const),
       ...(['sqlite3', 'systemd-analyze'] as const),
     ],
     {

@@ -111,6 +111,7 @@ it(
     const says = JSON.stringify(measured);
     expect.soft(good, says).toBeGreaterThan(0);
     expect.soft(bad['429'] ?? 0, says).toBeGreaterThan(0);
+    expect.soft(bad, says).not.toHaveProperty(['429 without Retry-After']);
     expect.soft(ledger, says).toMatchObject({ lost: 0, doubled: 0 });
     expect.soft(mib, says).toBeLessThan(MEMORY_MIB);
   },
