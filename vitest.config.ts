@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
-import type { Need } from './test/support/need.js';
+import type { Need } from './test/support/programs.js';
 
 type Options = NonNullable<TestProjectInlineConfiguration['test']>;
 
@@ -37,12 +37,12 @@ const QUICK = [
   project('units', [], {
     include: [
       'test/*.test.ts',
-      'test/{auth,bench,calls,deploy,edge,files,fuzz,gateway,grpc,openapi,registry,run,settings,watch,watch/metrics}/*.test.ts',
+      'test/{auth,calls,deploy,edge,files,gateway,grpc,openapi,registry,run,settings,watch,watch/metrics}/*.test.ts',
     ],
     isolate: false,
   }),
   project('service', ['server'], {
-    include: ['test/{client,end-to-end,store,support,watch/tracing}/*.test.ts'],
+    include: ['test/{client,end-to-end,store,watch/tracing}/*.test.ts'],
   }),
 ];
 
@@ -66,7 +66,7 @@ const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
   deploy: project(
     'deploy',
     [
-      ...(['server', 'haproxy', 'kubectl', 'mysql', 'mysqldump', 'prometheus', 'promtool'] as const),
+      ...(['server', 'kubectl', 'mysql', 'mysqldump', 'prometheus', 'promtool'] as const),
       ...(['sqlite3', 'systemd-analyze'] as const),
     ],
     {

@@ -7,7 +7,6 @@ import { Rounds } from './rounds.js';
 import type { Scale } from './scale.js';
 import { type Scenario, scenarios } from './scenarios.js';
 import type { Servers } from './servers.js';
-import { measureStartUp } from './start-up.js';
 import { openTestbed } from './testbed.js';
 
 const GO_ADVICE =
@@ -29,9 +28,6 @@ export async function runBenchmark(
   const at = new Date().toISOString();
   const machine = new Machine();
   if (goBinary === undefined) progress(GO_ADVICE);
-
-  progress('measuring the start-up time');
-  const startUp = await measureStartUp(servers, scale.rounds);
 
   progress('filling databases and starting servers');
   const testbed = await openTestbed(scale, database, servers, goBinary);
@@ -56,7 +52,7 @@ export async function runBenchmark(
     steadiness: machine.steadiness(),
     database: description,
     scale,
-    rows: [...measured, startUp],
+    rows: measured,
   };
 }
 

@@ -72,11 +72,6 @@ function rounded(value: number, last: number): string {
   });
 }
 
-/** Whether values exceed others by more than the spread: their lower quartile is above the others' upper one. */
-export function exceeds(values: readonly number[], others: readonly number[]): boolean {
-  return quartiles(values)[0] > quartiles(others)[1];
-}
-
 function quartiles(values: readonly number[]): [low: number, high: number] {
   const sorted = Float64Array.from(values).sort();
   return [percentile(sorted, 25), percentile(sorted, 75)];

@@ -35,7 +35,7 @@ export class Instances {
     const watchdog = watch({ commands: [command], afterwards: [] });
     this.#watchdogs.push(watchdog);
     const pids = [await this.#listening(grpc), ...behind.flatMap((each) => each.pids)];
-    return { pids, grpc, http, stop: () => watchdog.stop() };
+    return { pids, grpc, http };
   }
 
   async close(): Promise<void> {

@@ -2,12 +2,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { peerChart } from './chart.js';
 import { CONTENDERS, KINDS, OWN, scenarioName } from './contenders.js';
-import { exceeds, type Figure, FIGURES, type Measured, ratiosOf, shown, valuesOf } from './figures.js';
+import { type Figure, FIGURES, type Measured, ratiosOf, shown, valuesOf } from './figures.js';
 import { describeSteadiness, type Steadiness } from './machine.js';
 import { CALLERS } from './rounds.js';
 import type { Scale } from './scale.js';
 import { atRate, costName, COSTS, growthName, NOT_CACHED, OPEN_RATE, TIMED } from './scenarios.js';
-import { START_UP } from './start-up.js';
 import { table } from './table.js';
 
 const NOT_MEASURED = '–';
@@ -94,27 +93,8 @@ function peers(run: Run): string {
     '![Requests per second of each](performance.svg)',
     table(['requests per second', ...names], rows('rate')),
     table(['CPU ms of the server for each', ...names], rows('serverCpuMs')),
-    verdicts(run),
     conditions(run),
   ].join('\n\n');
-}
-
-/** Names the peers that the service does not outrun by more than the spread. */
-function verdicts(run: Run): string {
-  const compared = KINDS.flatMap((kind) =>
-    CONTENDERS.filter(({ role }) => role === 'peer').flatMap((contender) => {
-      const values = valuesOf(rowOf(run, scenarioName(kind, contender)), 'rate');
-      const owns = valuesOf(rowOf(run, scenarioName(kind, OWN)), 'rate');
-      const name = `${kind.name}: ${contender.name}`;
-      return values.length === 0
-        ? []
-        : [{ name, ahead: exceeds(values, owns), behind: exceeds(owns, values) }];
-    }),
-  );
-  const list = (those: typeof compared): string => those.map(({ name }) => name).join('; ') || 'none';
-  const ahead = compared.filter((each) => each.ahead);
-  const level = compared.filter((each) => !each.ahead && !each.behind);
-  return `Peers with more requests per second than Route Registry in one process: ${list(ahead)}. Peers that differ from it by no more than the spread: ${list(level)}. All others have fewer.`;
 }
 
 /** The part that shows what each choice of an operator costs. */
@@ -132,7 +112,7 @@ function costs(run: Run): string {
   );
 }
 
-/** The part that shows how the figures change with stored routes and load, and the time of a start. */
+/** The part that shows how the figures change with stored routes and load. */
 function growth(run: Run): string {
   const figures = ['rate', 'serverCpuMs', 'databaseCpuMs'] as const;
   const operations = ['get', 'create'] as const;
@@ -154,7 +134,6 @@ function growth(run: Run): string {
         ...(['p50Ms', 'p99Ms'] as const).map((each) => cell(run, atRate(name), each)),
       ]),
     ),
-    `On a new embedded database, the first response comes ${cell(run, START_UP, 'p50Ms')} ms after the process starts.`,
   ].join('\n\n');
 }
 

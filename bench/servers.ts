@@ -13,8 +13,6 @@ export interface Server {
   readonly grpc?: string;
   /** `host:port` of its REST gateway. */
   readonly http?: string;
-  /** Stops the server before the benchmark ends. */
-  readonly stop: () => Promise<void>;
 }
 
 /** Starts the servers of the benchmark, and stops them all at its end. */
@@ -86,7 +84,6 @@ export class Servers {
       pids: [child.pid, ...childrenOf(child.pid), ...behind.flatMap(({ pids }) => pids)],
       ...(grpc === undefined ? {} : { grpc }),
       ...(http === undefined ? {} : { http: new URL(http).host }),
-      stop: () => child.stop(),
     };
   }
 }

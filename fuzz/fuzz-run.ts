@@ -1,18 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { join } from 'node:path';
 import { tokenFor } from '../test/support/service.js';
-import { outcomeOf } from './case-limit.js';
+import { grpcByGrammar } from './grpc/grpc-grammar.js';
 import { GrpcSessions } from './grpc/grpc-sessions.js';
-import { casesIn } from './kinds.js';
-import { Ledger } from './ledger.js';
-import { heapProblems, isJudged, residentProblems } from './memory.js';
+import { Ledger, type ShownRoute } from './ledger.js';
+import { heapProblems } from './memory.js';
 import { RestConnections } from './rest/rest-connections.js';
-import { createDatabase, type FuzzDatabase } from './service/database.js';
-import { HonestCaller, type HonestFigures } from './service/honest-caller.js';
-import { WatchedService } from './service/watched-service.js';
-import { createStoredRoutes, storedRouteProblems } from './stored-routes.js';
+import { restByGrammar } from './rest/rest-grammar.js';
 import { Tally } from './tally.js';
-import { drawn } from './values/draws.js';
-import type { World } from './world.js';
+import { validDraft } from './values/callers.js';
+import { drawn, weighted } from './values/draws.js';
+import { WatchedService } from './watched-service.js';
+import type { FuzzCase, Outcome, World } from './world.js';
 
 /** The options of a run. */
 interface FuzzOptions {
@@ -25,7 +23,7 @@ interface FuzzOptions {
   readonly required: number | undefined;
   /** The number of cases that run at the same time. */
   readonly concurrency: number;
-  /** The working directory of the service. */
+  /** The working directory of the service, and the folder of its database. */
   readonly folder: string;
   /** Additional settings of the service. */
   readonly settings: Readonly<Record<string, string>>;
@@ -34,88 +32,66 @@ interface FuzzOptions {
 /** The result of a run. */
 export interface FuzzResult {
   readonly tally: Tally;
-  readonly honest: HonestFigures;
-  readonly memoryMib: readonly number[];
   readonly heapMib: readonly number[];
-  readonly storedRoutes: number;
 }
 
+/** The time limit of a case, in milliseconds: far longer than any case takes, even on a busy machine. */
+export const CASE_LIMIT_MS = 30_000;
 /** The expiry of tokens, in epoch seconds: far in the future, and constant so that a seed repeats the same bytes. */
 const EXPIRY = 4_102_444_800;
-/**
- * A small cache, so that a leak elsewhere shows in the memory. A short idle time, because Node keeps a connection whose
- * client violated HTTP/2 for this time, even after the client has disconnected.
- */
-const SETTINGS = {
-  ROUTE_CACHE_MIB: '2',
-  GRPC_IDLE_MS: '5000',
-};
-/**
- * How long the service may take to free what the last cases used, in milliseconds: its idle time, and the interval at
- * which it checks for idle connections.
- */
-const TIDY_MS = 8_000;
+/** How many routes exist before the first case. */
+const ROUTES = 20;
 /** How many cases per thousand the service may reject as overloaded. */
 const OVERLOADED_PER_MILLE = 1;
 
-/** Runs the cases and a well-behaved client against a new service, and checks everything afterwards. */
+/** Runs the cases against a new service on a new embedded database, and checks everything afterwards. */
 export async function runFuzz(options: FuzzOptions): Promise<FuzzResult> {
-  const database = await createDatabase(options.folder);
-  try {
-    return await runOn(database, options);
-  } finally {
-    await database.drop();
-  }
-}
-
-async function runOn(database: FuzzDatabase, options: FuzzOptions): Promise<FuzzResult> {
-  const tally = new Tally(options.seed);
-  const settings = { ...SETTINGS, ...options.settings, DATABASE_URL: database.url };
-  const service = await WatchedService.start(options.folder, settings, (problem) => {
+  const { folder, seed, required } = options;
+  const tally = new Tally(seed);
+  const database = join(folder, 'routes.db');
+  // A small cache, so that a leak elsewhere shows in the memory.
+  const settings = { ROUTE_CACHE_MIB: '2', ...options.settings, DATABASE_URL: `sqlite:${database}` };
+  const service = await WatchedService.start(folder, settings, (problem) => {
     tally.alarm(problem);
   });
+  const { grpc, http } = service;
   const ledger = new Ledger();
   const token = tokenFor({ exp: EXPIRY });
   const readToken = tokenFor({ exp: EXPIRY, scope: 'routes:read' });
-  const routes = await createStoredRoutes(service.http, token, ledger);
-  const sessions = new GrpcSessions(service.grpc);
-  const { grpc, http } = service;
+  const ids = await createRoutes(http, token, ledger);
+  const sessions = new GrpcSessions(grpc);
   const connections = new RestConnections(http);
-  const world: World = { grpc, http, token, readToken, routes, sessions, connections, ledger };
-  const honest = new HonestCaller(
-    { grpc, http },
-    tokenFor({ exp: EXPIRY, sub: 'honest' }),
-    ledger,
-    (problem) => {
-      tally.alarm(problem);
-    },
-  );
   const begun = performance.now();
-  await work(options, world, tally);
+  await work(options, { grpc, http, token, readToken, ids, sessions, connections, ledger }, tally);
   const seconds = ((performance.now() - begun) / 1_000).toFixed(0);
-  if (options.required !== undefined && tally.cases < options.required && !tally.hopeless)
-    tally.conclude([`${tally.cases} of ${options.required} cases in ${seconds} s.`]);
-  const figures = await honest.stop();
+  if (required !== undefined && tally.cases < required && !tally.hopeless)
+    tally.conclude([`${tally.cases} of ${required} cases in ${seconds} s.`]);
   sessions.close();
   connections.close();
-  if (isJudged(service.memoryMib)) await sleep(TIDY_MS);
-  const { memoryMib, heapMib } = service;
-  tally.conclude([
-    ...(tally.dead ? [] : await storedRouteProblems(http, token, routes)),
-    ...(await service.stop()),
-    ...residentProblems(memoryMib),
-    ...heapProblems(heapMib),
-  ]);
-  const stored = await database.routes();
-  tally.conclude(ledger.compare(stored));
-  if (ledger.overloaded > (tally.cases * OVERLOADED_PER_MILLE) / 1_000) {
+  const { heapMib } = service;
+  tally.conclude([...(await service.stop()), ...heapProblems(heapMib), ...(await ledger.compare(database))]);
+  if (ledger.overloaded > (tally.cases * OVERLOADED_PER_MILLE) / 1_000)
     tally.conclude([`${ledger.overloaded} of ${tally.cases} cases were rejected with OVERLOADED.`]);
-  }
   if (sessions.lost > 0)
     tally.conclude([`The service ended ${sessions.lost} connections of well-behaved clients.`]);
   if (connections.unasked > 0)
     tally.conclude([`${connections.unasked} connections received data that belongs to no request.`]);
-  return { tally, honest: figures, memoryMib, heapMib, storedRoutes: stored.length };
+  return { tally, heapMib };
+}
+
+/** Creates the routes that exist before the first case. Returns their ids. */
+async function createRoutes(http: string, token: string, ledger: Ledger): Promise<string[]> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const ids: string[] = [];
+  while (ids.length < ROUTES) {
+    const body = JSON.stringify(drawn(validDraft, 1, ids.length));
+    const response = await fetch(`http://${http}/v1/routing`, { method: 'POST', headers, body });
+    if (response.status !== 201) throw new Error(await response.text());
+    const route = (await response.json()) as ShownRoute;
+    ledger.acknowledge(route);
+    ids.push(route.id);
+  }
+  return ids;
 }
 
 /** Runs cases concurrently until none is left, the time is over, or the run has failed for good. */
@@ -125,15 +101,40 @@ async function work(
   tally: Tally,
 ): Promise<void> {
   const next: Iterator<number, unknown> = numbers[Symbol.iterator]();
-  const cases = casesIn(world);
+  const cases = weighted([26, restByGrammar(world)], [74, grpcByGrammar(world)]);
   const worker = async (): Promise<void> => {
     while (performance.now() < until && !tally.hopeless) {
       const { done, value: caseNumber } = next.next();
       if (done === true) return;
-      const { kind, fuzzCase } = drawn(cases, seed, caseNumber);
+      const fuzzCase = drawn(cases, seed, caseNumber);
       tally.begin(caseNumber);
-      tally.end(caseNumber, kind, await outcomeOf(fuzzCase), fuzzCase);
+      tally.end(caseNumber, await outcomeOf(fuzzCase), fuzzCase);
     }
   };
   await Promise.all(Array.from({ length: concurrency }, worker));
+}
+
+/** Sends a case and returns its outcome, also when it fails or has to be aborted. */
+async function outcomeOf(fuzzCase: FuzzCase): Promise<Outcome> {
+  const limit = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  const tooLong = new Promise<Outcome>((resolve) => {
+    timer = setTimeout(() => {
+      limit.abort();
+      resolve(failed(`The case did not end within ${CASE_LIMIT_MS / 1_000} s.`));
+    }, CASE_LIMIT_MS);
+  });
+  try {
+    return await Promise.race([fuzzCase.send(limit.signal), tooLong]);
+  } catch (error) {
+    return failed(
+      `The response could not be read: ${error instanceof Error ? String(error.stack) : String(error)}`,
+    );
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function failed(problem: string): Outcome {
+  return { answers: [], problems: [problem] };
 }

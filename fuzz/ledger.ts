@@ -1,4 +1,7 @@
 import { createHash } from 'node:crypto';
+import { parseDatabaseUrl } from '../src/settings/database-url.js';
+import { openDatabase } from '../src/store/database.js';
+import { ROUTE_COLUMNS, type RouteRow, toRoute } from '../src/store/route-row.js';
 
 /** A route in ProtoJSON, as a response of either protocol contains it. */
 export interface ShownRoute {
@@ -19,10 +22,6 @@ export class Ledger {
   /** The number of failures with `OVERLOADED`. */
   overloaded = 0;
 
-  get size(): number {
-    return this.#acknowledged.size;
-  }
-
   /** Records a successful create. Returns the problems with it. */
   acknowledge(route: ShownRoute): string[] {
     const digest = digestOf(route);
@@ -31,8 +30,9 @@ export class Ledger {
     return before === digest ? [] : [`The route ${route.id} was acknowledged with two different contents.`];
   }
 
-  /** Compares the ledger with all stored routes. Returns the differences. */
-  compare(stored: readonly ShownRoute[]): string[] {
+  /** Compares the ledger with all routes in an embedded database. Returns the differences. @param file its path */
+  async compare(file: string): Promise<string[]> {
+    const stored = await routesIn(file);
     const digests = new Map(stored.map((route) => [route.id, digestOf(route)]));
     const wrong = [...this.#acknowledged].filter(([id, digest]) => digests.get(id) !== digest);
     const unknown = stored.filter(({ id }) => !this.#acknowledged.has(id));
@@ -48,6 +48,13 @@ export class Ledger {
       ...strange.map(({ id }) => `The route ${id} is stored for a client without a valid token.`),
     ];
   }
+}
+
+async function routesIn(file: string): Promise<ShownRoute[]> {
+  const knex = openDatabase(parseDatabaseUrl(`sqlite:${file}`));
+  const rows = await knex<RouteRow>('routes').select<RouteRow[]>(ROUTE_COLUMNS);
+  await knex.destroy();
+  return rows.map(toRoute).map((route) => ({ ...route, createdAt: route.createdAt.toISOString() }));
 }
 
 /** The handler of the routes that clients without a valid token try to create. */

@@ -4,8 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { CASE_LIMIT_MS } from './case-limit.js';
-import { type FuzzResult, runFuzz } from './fuzz-run.js';
+import { CASE_LIMIT_MS, type FuzzResult, runFuzz } from './fuzz-run.js';
 
 const DEFAULT_SECONDS = 60;
 const CONCURRENCY = 64;
@@ -23,8 +22,8 @@ const AROUND_MS = 180_000;
  *
  * `--seconds N` sets the duration; default: 60. `--cases N` stops after that many cases. The run fails if they take
  * longer than `--seconds` or, without that option, several times their usual duration. `--seed S` repeats the cases of
- * a seed; `--only K,L` runs only the cases with these numbers, one at a time. `FUZZ_MYSQL_URL` is the URL of the MySQL
- * server to use; default: an embedded database. `FUZZ_NODE_OPTIONS` sets Node options for the service only.
+ * a seed; `--only K,L` runs only the cases with these numbers, one at a time. `FUZZ_NODE_OPTIONS` sets Node options for
+ * the service only.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -85,19 +84,13 @@ function* upTo(count: number): Generator<number> {
   for (let caseNumber = 0; caseNumber < count; caseNumber++) yield caseNumber;
 }
 
-function report({ tally, honest, memoryMib, heapMib, storedRoutes }: FuzzResult, elapsedMs: number): void {
-  for (const [kind, { cases, answers }] of tally.kinds) {
-    const counts = [...answers].sort(([, one], [, other]) => other - one);
-    print(`${kind}: ${cases}\n    ${counts.map(([name, count]) => `${name}: ${count}`).join(', ')}\n`);
-  }
-  const { served, p99Ms, maxMs } = honest;
+function report({ tally, heapMib }: FuzzResult, elapsedMs: number): void {
+  const counts = [...tally.answers].sort(([, one], [, other]) => other - one);
   const rate = (tally.cases / elapsedMs) * 1_000;
   print(
-    `${tally.cases} cases in ${(elapsedMs / 1_000).toFixed(0)} s, ${rate.toFixed(0)} per second\n` +
-      `well-behaved client: served ${served} times, p99 ${p99Ms.toFixed(0)} ms, longest ${maxMs.toFixed(0)} ms\n` +
-      `memory: ${(memoryMib[0] ?? 0).toFixed(0)} MiB before, ${(memoryMib.at(-1) ?? 0).toFixed(0)} MiB after, at most ${Math.max(...memoryMib).toFixed(0)} MiB\n` +
-      `heap after garbage collection: ${heapMib.map((mib) => mib.toFixed(0)).join(' ')} MiB\n` +
-      `stored routes: ${storedRoutes}\n`,
+    `${counts.map(([name, count]) => `${name}: ${count}`).join(', ')}\n` +
+      `${tally.cases} cases in ${(elapsedMs / 1_000).toFixed(0)} s, ${rate.toFixed(0)} per second\n` +
+      `heap after garbage collection: ${heapMib.map((mib) => mib.toFixed(0)).join(' ')} MiB\n`,
   );
   for (const failure of tally.failures) print(`\n${failure}\n`);
   print(tally.failures.length === 0 ? 'no failures\n' : `\n${tally.failures.length} failures\n`);

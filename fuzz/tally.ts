@@ -7,8 +7,8 @@ const ENOUGH = 10;
 export class Tally {
   readonly #seed: number;
   readonly #underWay = new Set<number>();
-  /** For each kind, the number of cases and the number of responses by code. */
-  readonly kinds = new Map<string, { cases: number; answers: Map<string, number> }>();
+  /** The number of responses by code. */
+  readonly answers = new Map<string, number>();
   /** A readable paragraph for each failure. */
   readonly failures: string[] = [];
   cases = 0;
@@ -28,17 +28,14 @@ export class Tally {
     this.#underWay.add(caseNumber);
   }
 
-  end(caseNumber: number, kind: string, { answers, problems }: Outcome, { shown }: FuzzCase): void {
+  end(caseNumber: number, { answers, problems }: Outcome, { shown }: FuzzCase): void {
     this.#underWay.delete(caseNumber);
     this.cases++;
-    const of = this.kinds.get(kind) ?? { cases: 0, answers: new Map<string, number>() };
-    this.kinds.set(kind, of);
-    of.cases++;
-    for (const answer of answers) of.answers.set(answer, (of.answers.get(answer) ?? 0) + 1);
+    for (const answer of answers) this.answers.set(answer, (this.answers.get(answer) ?? 0) + 1);
     if (problems.length === 0) return;
     this.failures.push(
       [
-        `FAILED case ${caseNumber} (${kind})`,
+        `FAILED case ${caseNumber} of seed ${this.#seed}`,
         ...problems,
         this.#replay([caseNumber]),
         `sent: ${shown()}`,

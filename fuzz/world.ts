@@ -2,13 +2,6 @@ import type { GrpcSessions } from './grpc/grpc-sessions.js';
 import type { Ledger } from './ledger.js';
 import type { RestConnections } from './rest/rest-connections.js';
 
-/** A route that exists before the first case. */
-export interface StoredRoute {
-  readonly id: string;
-  /** The response body of a GET of the route. */
-  readonly body: string;
-}
-
 /** The environment of a case. */
 export interface World {
   /** `host:port` of each protocol. */
@@ -17,7 +10,8 @@ export interface World {
   /** Tokens that the service accepts: one with full access, one for reading only. */
   readonly token: string;
   readonly readToken: string;
-  readonly routes: readonly StoredRoute[];
+  /** The ids of the routes that exist before the first case. */
+  readonly ids: readonly string[];
   readonly sessions: GrpcSessions;
   readonly connections: RestConnections;
   readonly ledger: Ledger;
@@ -25,7 +19,7 @@ export interface World {
 
 /** The outcome of a case. */
 export interface Outcome {
-  /** The code of each response, for the statistics. */
+  /** The code of each response, for the statistics, by protocol. */
   readonly answers: readonly string[];
   /** Violations of the contract; empty if the case passed. */
   readonly problems: readonly string[];

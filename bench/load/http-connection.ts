@@ -31,7 +31,7 @@ class HttpConnection {
   constructor(target: string) {
     const { hostname, port } = new URL(`http://${target}`);
     // Latin-1 maps each byte to one character, so that string lengths compare with content-length.
-    this.#socket = connect(Number(port), hostname).setNoDelay().setEncoding('latin1').unref();
+    this.#socket = connect(Number(port), hostname).setNoDelay().setEncoding('latin1');
     this.#socket.on('data', (text: string) => {
       this.#receive(text);
     });
@@ -40,7 +40,6 @@ class HttpConnection {
   }
 
   send(request: string): Promise<void> {
-    this.#socket.ref();
     return new Promise((resolve, reject) => {
       this.#answered = resolve;
       this.#failed = reject;
@@ -56,7 +55,6 @@ class HttpConnection {
     if (this.#received.length < headEnd + 4 + length) return;
     const answer = this.#received;
     this.#received = '';
-    this.#socket.unref();
     if (answer.startsWith('HTTP/1.1 2') && answer.length === headEnd + 4 + length) this.#answered?.();
     else this.#failed?.(new Error(`The server answered: ${answer}`));
   }

@@ -153,12 +153,12 @@ interface SoundCall {
   readonly message: (draft: RouteDraft) => Buffer;
 }
 
-function callIn({ routes }: World): Arbitrary<SoundCall> {
+function callIn({ ids }: World): Arbitrary<SoundCall> {
   const requestId = weighted([80, fc.constant('')], [12, sharedKey()], [8, fc.oneof(hostileText, word)]);
   const create = fc
     .tuple(requestId, percent(20))
     .map(([key, dry]) => ({ path: CREATE, message: (draft: RouteDraft) => createMessage(draft, key, dry) }));
-  const get = weighted([60, fc.constantFrom(...routes.map(({ id }) => id))], [40, hostileText]).map((id) => {
+  const get = weighted([60, fc.constantFrom(...ids)], [40, hostileText]).map((id) => {
     return { path: GET, message: () => getMessage(id) };
   });
   const path = weighted([13, fc.constantFrom(...OTHER_PATHS)], [7, fc.constantFrom(...UNKNOWN_PATHS)]);

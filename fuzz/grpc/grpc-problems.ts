@@ -32,11 +32,7 @@ const PREFIX_BYTES = 5;
 
 /** The route in the response of a successful call; undefined if there is none. */
 export function routeOf({ code, data }: GrpcAnswer): ShownRoute | undefined {
-  return code === OK && data.length >= PREFIX_BYTES ? routeIn(data) : undefined;
-}
-
-/** The route in a message with a prefix. */
-export function routeIn(data: Buffer): ShownRoute {
+  if (code !== OK || data.length < PREFIX_BYTES) return undefined;
   const route = Route.decode(data.subarray(PREFIX_BYTES));
   return { ...route, createdAt: route.createdAt?.toISOString() ?? '' };
 }

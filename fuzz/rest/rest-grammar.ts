@@ -84,7 +84,7 @@ function percentEncoded(text: string): string {
 }
 
 /** A header that is meaningful to the service or to other servers. */
-function oddHeader({ routes }: World): Arbitrary<Header> {
+function oddHeader({ ids }: World): Arbitrary<Header> {
   const named = (name: string, value: Arbitrary<string>): Arbitrary<Header> =>
     value.map((each) => [name, each] as const);
   const known = Object.entries(HEADERS).map(([name, values]) => named(name, fc.constantFrom(...values)));
@@ -92,19 +92,18 @@ function oddHeader({ routes }: World): Arbitrary<Header> {
   return weighted<Header>(
     [1, named('idempotency-key', fc.oneof(sharedKey(), headerText))],
     [1, named('x-request-id', headerText)],
-    [1, named('if-none-match', fc.constantFrom(...routes.map(({ id }) => `"${id}"`)))],
+    [1, named('if-none-match', fc.constantFrom(...ids.map((id) => `"${id}"`)))],
     [1, fc.tuple(word, long).map(([name, value]) => [`x-${name.replaceAll('~', '')}`, value] as const)],
     [4, fc.oneof(...known)],
   );
 }
 
 /** A request target: a route, nearly a route, or another path. */
-function oddTarget({ routes }: World): Arbitrary<string> {
-  const id = fc.constantFrom(...routes.map((route) => route.id));
+function oddTarget({ ids }: World): Arbitrary<string> {
   const nearly = (each: string): string[] => [each.toUpperCase(), `${each}/`, `${each}%20`, each.slice(1)];
   const routing = weighted(
-    [2, id],
-    [1, fc.constantFrom(...routes.flatMap((route) => [...nearly(route.id), route.id.replaceAll('-', '')]))],
+    [2, fc.constantFrom(...ids)],
+    [1, fc.constantFrom(...ids.flatMap((id) => [...nearly(id), id.replaceAll('-', '')]))],
     [1, fc.tuple(word, word).map(([path, query]) => `${path}?${query}`)],
     [1, hostileText.map(targetOf)],
   ).map((name) => `/v1/routing/${name}`);

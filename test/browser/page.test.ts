@@ -1,9 +1,10 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startChromium } from '../support/chromium.js';
+import { authorize } from '../support/docs-page.js';
 import { engines } from '../support/engines.js';
 import { needs } from '../support/needs.js';
-import { type Service, startServiceOn, tokenFor } from '../support/service.js';
+import { type Service, startServiceOn } from '../support/service.js';
 
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1_280, height: 800 };
@@ -54,14 +55,6 @@ describe.each(['', '/api/routes'])(
       await page.goto(`${service.httpUrl}/docs`);
       await page.locator('.opblock').first().waitFor();
       return { page, complaints, origins };
-    }
-
-    async function authorize(page: Page): Promise<void> {
-      await page.getByRole('button', { name: 'Authorize' }).click();
-      const dialog = page.locator('.modal-ux');
-      await dialog.getByRole('textbox').fill(tokenFor());
-      await dialog.getByRole('button', { name: 'Apply credentials' }).click();
-      await dialog.getByRole('button', { name: 'Close' }).first().click();
     }
 
     it('lets a user paste a token, create a route, see the 201 with its id, and get the route by that id', async () => {

@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { acknowledgedAgain } from '../faults/rig/answers-again.js';
-import { Callers, type Create, summary } from '../faults/rig/callers.js';
+import { Callers, type Create, isGood, summary } from '../faults/rig/callers.js';
 import { needs } from '../support/needs.js';
 import { throughPort } from '../support/tcp-proxy.js';
 import { figure } from '../faults/rig/figures.js';
+import { startInstances } from '../faults/rig/haproxy.js';
 import { type Ledger, ledgerOf } from '../faults/rig/ledger.js';
-import { JOIN_MS, wholeCluster } from './rig/cluster-view.js';
 import { type DatabaseBalancer, startDatabaseBalancer } from './rig/database-balancer.js';
 import { type GaleraNode, startGalera } from './rig/galera-node.js';
-import { outageSeconds } from './rig/outage.js';
-import { startTwoInstances, type TwoInstances } from './rig/two-instances.js';
 
 const POLL_MS = 100;
+/** How long nodes may take to form one cluster again, in milliseconds: more than it takes to copy all data to one. */
+const JOIN_MS = 60_000;
 /** How long the load runs before and after a fault, in milliseconds. */
 const LOAD_MS = 2_000;
 /**
@@ -20,6 +20,27 @@ const LOAD_MS = 2_000;
  * without it comes from HAProxy, while both instances wait.
  */
 const OUTAGE = ['503', '503 without Retry-After', '504', 'UNAVAILABLE', 'DEADLINE_EXCEEDED'];
+
+/**
+ * Waits until all nodes are synced members of one cluster and report the same view. A node that was frozen still reports
+ * itself as a member for a while, but with an outdated view.
+ */
+async function wholeCluster(nodes: readonly GaleraNode[]): Promise<void> {
+  const views = async (): Promise<string[]> => [
+    ...new Set(await Promise.all(nodes.map((node) => node.view().catch(String)))),
+  ];
+  await expect
+    .poll(views, { timeout: JOIN_MS })
+    .toEqual([expect.stringMatching(new RegExp(`^Primary, ${nodes.length} nodes, view .*, Synced$`))]);
+}
+
+/** The longest time without an acknowledged create, in seconds. */
+function outageSeconds(creates: readonly Create[]): number {
+  const times = creates.filter(({ end }) => isGood(end)).map(({ endedAt }) => endedAt);
+  const sorted = times.sort((a, b) => a - b);
+  const gaps = sorted.slice(1).map((time, i) => time - (sorted[i] ?? time));
+  return Math.max(0, ...gaps) / 1_000;
+}
 
 describe('the service on three Galera nodes behind HAProxy', needs('galera', 'haproxy'), () => {
   let nodes: readonly GaleraNode[] = [];
@@ -44,14 +65,18 @@ describe('the service on three Galera nodes behind HAProxy', needs('galera', 'ha
   }
 
   /** Starts two instances on a new database, which is on whichever node takes the writes. */
-  async function start(): Promise<{ url: string; database: DatabaseBalancer } & TwoInstances> {
+  async function start(): Promise<{
+    url: string;
+    database: DatabaseBalancer;
+    service: { readonly grpc: string; readonly http: string };
+  }> {
     const url = await node(0).createDatabase();
     const database = await startDatabaseBalancer(nodes);
-    const instances = await startTwoInstances({
+    const service = await startInstances({
       DATABASE_URL: throughPort(url, database.writerPort),
       DATABASE_WAIT_MS: '20000',
     });
-    return { url, database, ...instances };
+    return { url, database, service };
   }
 
   /** The ledger of a node. Gives the node time to apply everything that it has received. */
@@ -102,9 +127,9 @@ describe('the service on three Galera nodes behind HAProxy', needs('galera', 'ha
   it.each(faults)(
     'neither loses nor duplicates an acknowledged create when $fault',
     async ({ fault, begin, end }) => {
-      const { url, database, balancer } = await start();
-      const callers = new Callers({ ...balancer, each: 4 });
-      const insisting = new Callers({ ...balancer, each: 4, insist: true });
+      const { url, database, service } = await start();
+      const callers = new Callers({ ...service, each: 4 });
+      const insisting = new Callers({ ...service, each: 4, insist: true });
       await sleep(LOAD_MS);
       await begin(database);
       const back = await acknowledgedAgain(callers);

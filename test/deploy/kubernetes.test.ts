@@ -11,7 +11,6 @@ import { SETTINGS } from '../../src/settings/reader.js';
 import {
   FOLDER,
   kustomization,
-  type Manifest,
   problemsBySchema,
   problemsByType,
   readManifest,
@@ -44,40 +43,6 @@ describe('the Kubernetes manifests', () => {
   it('are valid for the API and have no unknown field', async () => {
     expect(problemsByType(manifests)).toEqual([]);
     expect((await Promise.all(manifests.map(problemsBySchema))).flat()).toEqual([]);
-  });
-
-  /** The deployment with a change to its spec. */
-  const changed = (change: object): Manifest => ({
-    file: 'wrong.yaml',
-    content: { ...deployment, spec: { ...deployment.spec, ...change } } as unknown as Resource,
-  });
-
-  const { template } = deployment.spec ?? {};
-  const containers = pods[0].containers.map(({ readinessProbe, ...rest }) => ({
-    ...rest,
-    readinessProb: readinessProbe,
-  }));
-  const misspelled = { ...template, spec: { ...template?.spec, containers } };
-
-  it.each([
-    ['an unknown field', { minReadySecond: 5 }, `'"minReadySecond"' does not exist`],
-    ['an unknown field of a container', { template: misspelled }, `'"readinessProb"' does not exist`],
-    ['a field of the wrong type', { minReadySeconds: '5' }, "not assignable to type 'number'"],
-    ['a missing field', { selector: undefined }, "'selector' is missing"],
-  ])('fail the check against the types of the API with %s', (_name, change, problem) => {
-    const [first = ''] = problemsByType([changed(change)]);
-    expect(first).toMatch(/^wrong\.yaml: /);
-    expect(first).toContain(problem);
-  });
-
-  it.each([
-    ['a number that is not an integer', { minReadySeconds: 0.5 }, 'minReadySeconds must be integer'],
-    ['a number that is too large', { minReadySeconds: 2 ** 40 }, 'minReadySeconds must match format "int32"'],
-    ['a missing field', { selector: undefined }, 'must have required property selector'],
-  ])('fail the check against the schema of the API with %s', async (_name, change, problem) => {
-    const [first = ''] = await problemsBySchema(changed(change));
-    expect(first).toMatch(/^wrong\.yaml: /);
-    expect(first).toContain(problem);
   });
 });
 

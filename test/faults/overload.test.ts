@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { expect, inject, it } from 'vitest';
+import { STREAM_REFUSED } from '../../bench/load/grpc-connection.js';
 import { needs } from '../support/needs.js';
-import { type Load, STREAM_REFUSED } from './programs/load-result.js';
+import type { Load } from './programs/load-result.js';
 import { answersAgainMs } from './rig/answers-again.js';
 import { Callers, summary } from './rig/callers.js';
 import { figure } from './rig/figures.js';
@@ -110,6 +111,7 @@ it(
     const says = JSON.stringify(measured);
     expect.soft(good, says).toBeGreaterThan(0);
     expect.soft(bad['429'] ?? 0, says).toBeGreaterThan(0);
+    expect.soft(bad, says).not.toHaveProperty(['429 without Retry-After']);
     expect.soft(ledger, says).toMatchObject({ lost: 0, doubled: 0 });
     expect.soft(mib, says).toBeLessThan(MEMORY_MIB);
   },

@@ -1,15 +1,12 @@
-import { mkdtemp, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, inject, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { rssMib } from '../../bench/process-usage.js';
-import { createAuthority } from '../support/certificates.js';
 import { tokenFor } from '../support/service.js';
 import type { RestAttack } from './programs/rest-attack.js';
 import { Callers, summary } from './rig/callers.js';
 import { figure } from './rig/figures.js';
 import { peakMib, startProgram } from './rig/load-process.js';
-import { type ServiceProcess, startProcess } from './rig/service-process.js';
+import { type ServiceProcess, startProcess, tlsSettings } from './rig/service-process.js';
 
 async function start(settings: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
   return startProcess({ DATABASE_URL: 'sqlite::memory:', ...settings });
@@ -31,17 +28,8 @@ async function attack(
 const worstOf = (creates: readonly { readonly ms: number }[]): number =>
   Math.max(...creates.map(({ ms }) => ms));
 
-async function startSecurely(): Promise<ServiceProcess> {
-  const folder = await mkdtemp(join(inject('temporaryFolder'), 'tls-'));
-  const { cert, key } = createAuthority().issue();
-  const files = { TLS_CERT_FILE: join(folder, 'tls.crt'), TLS_KEY_FILE: join(folder, 'tls.key') };
-  await writeFile(files.TLS_CERT_FILE, cert);
-  await writeFile(files.TLS_KEY_FILE, key);
-  return start(files);
-}
-
 it('unread pages hold one piece in memory for each connection, even with TLS', async () => {
-  const service = await startSecurely();
+  const service = await start(await tlsSettings());
   const { count, before, peak } = await attack(service, {
     name: 'unauthenticated clients do not read a page',
     connections: 200,
@@ -52,7 +40,7 @@ it('unread pages hold one piece in memory for each connection, even with TLS', a
 });
 
 it('requests with unread responses share a limit, and lose their connection beyond it', async () => {
-  const service = await startSecurely();
+  const service = await start(await tlsSettings());
   const name = 'unauthenticated clients request many pages and do not read them';
   const { count, before, peak } = await attack(service, { name, connections: 1_000 });
   figure(name, { connections: 1_000, 'of them left': count, before, peak });

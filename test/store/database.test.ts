@@ -10,7 +10,6 @@ import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openDatabase, reachDatabase, requireWritable } from '../../src/store/database.js';
-import { translate } from '../../src/store/driver-errors.js';
 import { built } from '../support/built.js';
 import type { Pair } from '../support/certificates.js';
 import { type Database, engines } from '../support/engines.js';
@@ -99,7 +98,7 @@ describe('the wait for an unreachable database', () => {
     return { lines, error };
   }
 
-  it('ends at its time limit with the error, and never pauses beyond it', async () => {
+  it('doubles its pause after each attempt, up to two seconds, and ends at its time limit with the error', async () => {
     let now = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => now);
     onTestFinished(() => void vi.restoreAllMocks());
@@ -109,26 +108,16 @@ describe('the wait for an unreachable database', () => {
       now += ms;
       return Promise.resolve();
     };
-    const { lines, error } = await waitFor({ waitMs: 1_000, pause });
+    const { lines, error } = await waitFor({ waitMs: 6_500, pause });
     expect(error).toMatchObject({ code: 'ECONNREFUSED' });
-    expect(lines).toEqual(['waiting up to 1 s for the database']);
-    expect(pauses).toEqual([200, 400, 400]);
+    expect(lines).toEqual(['waiting up to 6.5 s for the database']);
+    expect(pauses).toEqual([200, 400, 800, 1_600, 2_000, 1_500]);
   });
 
   it('does not start with a time limit of 0', async () => {
     const { lines, error } = await waitFor({ waitMs: 0 });
     expect(error).toMatchObject({ code: 'ECONNREFUSED' });
     expect(lines).toEqual([]);
-  });
-
-  it('doubles its pause after each attempt, up to two seconds', async () => {
-    const pauses: number[] = [];
-    const pause = (ms: number): Promise<void> =>
-      pauses.push(ms) < 6 ? Promise.resolve() : Promise.reject(new Error('enough'));
-    await expect(waitFor({ waitMs: 600_000, pause })).resolves.toMatchObject({
-      error: { message: 'enough' },
-    });
-    expect(pauses).toEqual([200, 400, 800, 1_600, 2_000, 2_000]);
   });
 
   it('ends when it is stopped', async () => {
@@ -317,11 +306,5 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
     const files = { ...IDENTITY, 'ssl-cert': 'cert', 'ssl-key': 'key' };
     const { knex } = await opened(files, asking);
     await knex.raw('select 1');
-  });
-});
-
-describe('a database server that cannot be trusted', () => {
-  it.each(['HANDSHAKE_SSL_ERROR', 'HANDSHAKE_NO_SSL_SUPPORT'])('makes the store unavailable: %s', (code) => {
-    expect(translate(Object.assign(new Error(), { code }))).toMatchObject({ reason: 'STORE_UNAVAILABLE' });
   });
 });

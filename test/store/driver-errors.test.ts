@@ -56,6 +56,8 @@ describe('a driver error', () => {
     ['a user who has reached a limit', { errno: 1226, sqlState: '42000' }],
     ['a full disk', { code: 'ER_DISK_FULL', errno: 1021, sqlState: 'HY000' }],
     ['a proxy error without SQLSTATE', { errno: 9003 }],
+    ['a certificate that cannot be trusted', { code: 'HANDSHAKE_SSL_ERROR' }],
+    ['a server without the required TLS', { code: 'HANDSHAKE_NO_SSL_SUPPORT' }],
     ['an empty SQLSTATE', { errno: 10_058, sqlState: '' }],
     ['a busy embedded database', { code: 'SQLITE_BUSY' }],
     ['a read-only embedded database', { code: 'SQLITE_READONLY_DBMOVED' }],

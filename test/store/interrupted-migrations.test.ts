@@ -4,8 +4,7 @@ import { migrateDown, migrateUp, MIGRATIONS, migrationStatus } from '../../src/s
 import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
 import { type OpenedStore, openStore } from '../support/open-store.js';
-import { uuidAt } from '../support/ids.js';
-import { entryOf } from '../support/store-entries.js';
+import { entryOf, uuidAt } from '../support/store-entries.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 
 const NAMES = MIGRATIONS.map(({ name }) => name);
@@ -46,65 +45,51 @@ describeOn(engines.slice(1))('a migration on $name that loses its connection at 
     return failed;
   }
 
-  /** The definition of the table and its content. */
+  /** The definition of the table, its content, and the migrations that have run. */
   async function everything(): Promise<unknown> {
     const [definition] = (await knex.raw('show create table routes')) as unknown[];
-    return { definition, rows: await knex('routes').orderBy('id').select('id', 'shape') };
+    const names = await knex('knex_migrations').orderBy('id').pluck('name');
+    return { definition, names, rows: await knex('routes').orderBy('id').select('id', 'shape') };
   }
 
-  it('is completed by the next run', { timeout: TIME_LIMIT_MS }, async () => {
-    const complete = await everything();
-    const cutInMiddle = async (statement: number): Promise<boolean> => {
-      for (const table of ['routes', 'knex_migrations', 'knex_migrations_lock'])
-        await knex.schema.dropTableIfExists(table);
-      const cut = await cutAt(statement, migrateUp);
-      await migrateUp(knex);
-      await expect(knex('knex_migrations').orderBy('id').pluck('name')).resolves.toEqual(NAMES);
-      await expect(everything()).resolves.toEqual(complete);
-      return cut;
-    };
-    let statement = 1;
-    while (await cutInMiddle(statement)) statement++;
-    expect(statement).toBeGreaterThan(20);
-  });
+  async function dropAll(): Promise<void> {
+    for (const table of ['routes', 'knex_migrations', 'knex_migrations_lock'])
+      await knex.schema.dropTableIfExists(table);
+  }
+
+  async function rollBack(): Promise<void> {
+    while ((await migrationStatus(knex)).pending.length === 0)
+      await expect(migrateDown(knex)).resolves.toEqual(NAMES.slice(-1));
+  }
 
   /** Stores routes of which some share a shape after the newest migration only; and one has the shape of another. */
   async function storeRoutes(): Promise<void> {
+    await migrateDown(knex);
     for (const [age, path] of ['/a', '/b:c', '/b:d', '/e:f', '/e:', '/g/*h', '/g/*'].entries())
       await database.store.insert(entryOf({ path, id: uuidAt(age) }, { shape: `GET ${path}` }), 'allow');
   }
 
-  it('that changes shapes is completed by the next run', { timeout: TIME_LIMIT_MS }, async () => {
-    await migrateDown(knex);
-    await storeRoutes();
-    await migrateUp(knex);
-    const complete = await everything();
-    const cutInMiddle = async (statement: number): Promise<boolean> => {
-      while ((await migrationStatus(knex)).pending.length === 0) await migrateDown(knex);
-      const cut = await cutAt(statement, migrateUp);
-      await migrateUp(knex);
-      await expect(everything()).resolves.toEqual(complete);
-      return cut;
-    };
-    let statement = 1;
-    while (await cutInMiddle(statement)) statement++;
-    expect(statement).toBeGreaterThan(15);
-  });
-
-  it('completes a rollback when it runs again', { timeout: TIME_LIMIT_MS }, async () => {
-    await migrateDown(knex);
-    await storeRoutes();
-    const rolledBack = await everything();
-    const cutInMiddle = async (statement: number): Promise<boolean> => {
-      await migrateUp(knex);
-      const cut = await cutAt(statement, migrateDown);
-      while ((await migrationStatus(knex)).pending.length === 0)
-        await expect(migrateDown(knex)).resolves.toEqual(NAMES.slice(-1));
-      await expect(everything()).resolves.toEqual(rolledBack);
-      return cut;
-    };
-    let statement = 1;
-    while (await cutInMiddle(statement)) statement++;
-    expect(statement).toBeGreaterThan(15);
-  });
+  it.each([
+    ['from nothing', 20, () => Promise.resolve(), dropAll, migrateUp, () => migrateUp(knex)],
+    ['that changes shapes', 15, storeRoutes, rollBack, migrateUp, () => migrateUp(knex)],
+    ['down', 15, storeRoutes, () => migrateUp(knex), migrateDown, rollBack],
+  ] as const)(
+    '%s is completed by the next run',
+    { timeout: TIME_LIMIT_MS },
+    async (_, least, prepare, begin, migrate, complete) => {
+      await prepare();
+      await complete();
+      const expected = await everything();
+      const cutInMiddle = async (statement: number): Promise<boolean> => {
+        await begin();
+        const cut = await cutAt(statement, migrate);
+        await complete();
+        await expect(everything()).resolves.toEqual(expected);
+        return cut;
+      };
+      let statement = 1;
+      while (await cutInMiddle(statement)) statement++;
+      expect(statement).toBeGreaterThan(least);
+    },
+  );
 });

@@ -5,7 +5,6 @@ import type { NewRoute } from '../../src/registry/route-store.js';
 import { poolFigures } from '../../src/store/database.js';
 import { engines } from '../support/engines.js';
 import { startMysqlFaultFront, type Statement } from '../support/mysql-fault-front.js';
-import { startMysqlSplittingFront } from '../support/mysql-splitting-front.js';
 import { describeOn } from '../support/needs.js';
 import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
@@ -169,26 +168,6 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
     ]);
   });
 
-  it('leaves out a create whose caller leaves while the batch waits for a connection', async () => {
-    const { max } = (knex.client as { config: { pool: { max: number } } }).config.pool;
-    const taken = await Promise.all(Array.from({ length: max }, () => knex.transaction()));
-    store = database.storeWith({});
-    sent = [];
-    const caller = new AbortController();
-    const gone = entryOf();
-    const settled = Promise.allSettled([
-      ...batchWith(gone).map((entry) =>
-        store.insert(entry, 'allow', entry === gone ? caller.signal : undefined),
-      ),
-    ]);
-    await expect.poll(() => poolFigures(knex).waiting).toBe(1);
-    caller.abort();
-    await Promise.all(taken.map((transaction) => transaction.rollback()));
-    expect((await settled).filter(({ status }) => status === 'rejected')).toHaveLength(1);
-    expect(sent.filter((each) => each === 'insert')).toEqual(['insert']);
-    await expect(store.find(gone.route.id)).resolves.toBeUndefined();
-  });
-
   it('of the largest routes takes statements of less than 1 MiB', async () => {
     const lengths: number[] = [];
     const measure = ({ sql, bindings }: { sql: string; bindings: readonly string[] }): void => {
@@ -292,20 +271,6 @@ describeOn(engines.slice(1))('a batch of creates before a faulty $name', (engine
     );
     expect(settled.map(({ status }) => status)).toEqual(Array.from({ length: BATCH }, () => 'rejected'));
     expect(kinds).toEqual(['INSERT']);
-  });
-
-  it('is stored together although a reader that lags knows none of the repeats', async () => {
-    const reader = await openStore(engine);
-    onTestFinished(() => reader.close());
-    const port = await startMysqlSplittingFront(database.port, new URL(reader.url).pathname.slice(1));
-    const store = database.storeWith({}, database.connect(port));
-    const first = entryOf({ path: '/lag' }, { idempotencyKey: 'lag' });
-    const repeat = (): NewRoute => entryOf({ path: '/lag' }, { idempotencyKey: 'lag' });
-    await store.insert(first, 'allow');
-    await store.insert(repeat(), 'allow');
-    await expect(
-      Promise.all(batchWith(repeat()).map((entry) => store.insert(entry, 'allow'))),
-    ).resolves.toEqual([...inserted(BATCH - 1), { outcome: 'repeated', route: first.route }]);
   });
 
   it.each([

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { engines } from '../support/engines.js';
-import { uuidAt } from '../support/ids.js';
 import { describeOn } from '../support/needs.js';
 import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
-import { entryOf } from '../support/store-entries.js';
+import { entryOf, uuidAt } from '../support/store-entries.js';
 
 describeOn(engines)('the store on $name', (engine) => {
   let database: OpenedStore;

@@ -69,13 +69,15 @@ describe('a statement', () => {
     await expect(attempted(LOST, REFUSED, CROWDED, LATE)).resolves.toBe(5);
   });
 
-  it.each([...WRONG_SERVER, ...PASSING])(
-    'is retried if it fails because of %s (%i)',
-    async (_, errno, sqlState) => {
-      await expect(attempted({ errno, sqlState })).resolves.toBe(2);
-      expect(isConflict({ errno, sqlState }) || isRefusedForRow({ errno, sqlState })).toBe(false);
-    },
-  );
+  it.each([
+    ...WRONG_SERVER.map((error) => ['anew', ...error] as const),
+    ...PASSING.map((error) => ['as before', ...error] as const),
+  ])('is retried, with connections %s, if it fails because of %s (%i)', async (how, _, errno, sqlState) => {
+    const error = { errno, sqlState };
+    await expect(attempted(error)).resolves.toBe(2);
+    expect(isWrongServer(error)).toBe(how === 'anew');
+    expect(isConflict(error) || isRefusedForRow(error)).toBe(false);
+  });
 
   it.each(['ECONNRESET', 'EPIPE', 'PROTOCOL_CONNECTION_LOST'])('is retried after %s', async (code) => {
     await expect(attempted({ code })).resolves.toBe(2);
@@ -121,19 +123,6 @@ describe('a statement', () => {
   it('is sent at most ten times', async () => {
     await expect(attempted(...Array<object>(MAX_ATTEMPTS).fill(LOST))).rejects.toThrow('failure 10');
   });
-});
-
-describe('a connection to the server that failed a statement', () => {
-  it.each(WRONG_SERVER)('is not reused after a failure because of %s (%i)', (_, errno, sqlState) => {
-    expect(isWrongServer({ errno, sqlState })).toBe(true);
-  });
-
-  it.each([...PASSING, ['a refused row', 1062, '23000'] as const])(
-    'may be reused after a failure because of %s (%i)',
-    (_, errno, sqlState) => {
-      expect(isWrongServer({ errno, sqlState })).toBe(false);
-    },
-  );
 });
 
 describe('the pause after attempt', () => {

@@ -155,49 +155,6 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
     await find();
     expect([...connectionsSince(start)].some((connection) => before.has(connection))).toBe(true);
   });
-
-  it('that a KILL QUERY meets at any of its statements, no acknowledged create is lost', async () => {
-    const { store, knex } = await opened(() => undefined);
-    const killer = database.connect();
-    const name = new URL(database.url).pathname.slice(1);
-    let kills = 0;
-    let over = false;
-    const kill = async (): Promise<void> => {
-      const [own] = (await killer.raw('select connection_id() as id')) as [[{ id: number }]];
-      while (!over) {
-        // MySQL gives no list while a statement of another test has characters beyond utf8mb3.
-        const [threads] = (await killer
-          .raw('select id from information_schema.processlist where db = ? and id <> ? and command = ?', [
-            name,
-            own[0].id,
-            'Query',
-          ])
-          .catch(() => [[]])) as [{ id: number }[]];
-        for (const { id } of threads) {
-          await killer.raw(`kill query ${id}`).catch(() => undefined);
-          kills++;
-        }
-      }
-    };
-    const acknowledged: string[] = [];
-    const work = async (): Promise<void> => {
-      for (let i = 0; i < 60; i++) {
-        const entry = entryOf();
-        const stored = await store.insert(entry, 'allow').catch(() => undefined);
-        if (stored?.outcome === 'inserted') acknowledged.push(entry.route.id);
-        await Promise.allSettled(CALLS.map(([, call]) => call(store)));
-      }
-    };
-    const killing = kill();
-    await Promise.all(Array.from({ length: 4 }, work)).finally(() => {
-      over = true;
-    });
-    await killing;
-    expect(kills).toBeGreaterThan(0);
-    expect(acknowledged.length).toBeGreaterThan(0);
-    await knex.destroy();
-    await expectStored(database.store, acknowledged);
-  });
 });
 
 it('after statements that found the embedded database busy, no later create is lost', async () => {

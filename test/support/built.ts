@@ -37,20 +37,19 @@ const BUILDS = {
 /**
  * Returns the folder of the built programs, for tests that run them.
  *
- * @param root the repository; default: this one
  * @throws Error that names the build command, if a source has changed since the build
  */
-export function built(what: keyof typeof BUILDS = 'service', root = ROOT): string {
+export function built(what: keyof typeof BUILDS = 'service'): string {
   const { command, parts } = BUILDS[what];
   for (const [sources, mark] of parts) {
-    const builtMs = statSync(join(root, mark), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-    for (const name of readdirSync(join(root, sources), { recursive: true, encoding: 'utf8' })) {
+    const builtMs = statSync(join(ROOT, mark), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    for (const name of readdirSync(join(ROOT, sources), { recursive: true, encoding: 'utf8' })) {
       const file = join(sources, name);
-      if (file.endsWith('.ts') && statSync(join(root, file)).mtimeMs > builtMs)
+      if (file.endsWith('.ts') && statSync(join(ROOT, file)).mtimeMs > builtMs)
         throw new Error(
           `This test runs what is built, but ${file} has changed since. Build it with: ${command}`,
         );
     }
   }
-  return join(root, 'dist');
+  return join(ROOT, 'dist');
 }

@@ -8,14 +8,19 @@ export const PICTURE = {
   size: { width: 1_280, height: 800 },
 };
 
-/** Opens `/docs`, enters a token, and expands the create. */
-export async function openCreate(page: Page, httpUrl: string): Promise<Locator> {
-  await page.goto(`${httpUrl}/docs`);
+/** Enters a token on the page. */
+export async function authorize(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Authorize' }).click();
   const dialog = page.locator('.modal-ux');
   await dialog.getByRole('textbox').fill(tokenFor());
   await dialog.getByRole('button', { name: 'Apply credentials' }).click();
   await dialog.getByRole('button', { name: 'Close' }).first().click();
+}
+
+/** Opens `/docs`, enters a token, and expands the create. */
+export async function openCreate(page: Page, httpUrl: string): Promise<Locator> {
+  await page.goto(`${httpUrl}/docs`);
+  await authorize(page);
   const create = page.locator('#operations-RouteService-createRoute');
   await create.locator('.opblock-summary-control').click();
   await create.getByRole('button', { name: 'Execute' }).waitFor();

@@ -1,4 +1,4 @@
-import type { Need } from './need.js';
+import type { Need } from './programs.js';
 
 /** A logical database that a single test uses. */
 export interface Database {

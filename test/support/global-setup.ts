@@ -1,15 +1,19 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { GALERA_ADVICE, type GaleraPrograms, galeraPrograms } from './galera-programs.js';
 import { dropLeftovers, identifyMysqlServer, type MysqlServer } from './mysql-databases.js';
 import { SERVER_ADVICE, startMysqlServer } from './mysql-server.js';
+import { watch } from './mysql-watchdog.js';
 import { OTHER_USER_ADVICE, tryOtherUser } from './other-user.js';
-import { isPackaged, programAdvice, type ProgramName, supplyProgram } from './programs.js';
+import { isPackaged, type Need, programAdvice, type ProgramName, supplyProgram } from './programs.js';
 import { reasonOf } from './reason.js';
-import type { Need } from './need.js';
-import { makeTemporaryFolder } from './temporary-folder.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
+    /** A folder that is removed with its content when the run ends, for whatever reason. */
+    temporaryFolder: string;
     /** What the tests of this project need, from vitest.config.ts. */
     needs: readonly Need[];
     /** The MySQL-protocol servers of this run; empty if none is available or needed. */
@@ -54,7 +58,7 @@ function adviceOn(need: Need): string {
 }
 
 /** @throws Error that names what is missing; only unpackaged programs and another user may be missing */
-export function failFor(missing: Readonly<Partial<Record<Need, string>>>): void {
+function failFor(missing: Readonly<Partial<Record<Need, string>>>): void {
   const lacks = (Object.keys(missing) as Need[]).filter(
     (need) => need === 'server' || need === 'galera' || (need !== 'another user' && isPackaged(need)),
   );
@@ -70,7 +74,10 @@ export function failFor(missing: Readonly<Partial<Record<Need, string>>>): void 
  * @returns the teardown, which runs after the last test
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const closing = [await makeTemporaryFolder(project)];
+  const temporaryFolder = await mkdtemp(join(tmpdir(), 'rr-test-'));
+  const watchdog = watch({ commands: [], afterwards: [['rm', '-rf', temporaryFolder]] });
+  project.provide('temporaryFolder', temporaryFolder);
+  const closing = [() => watchdog.stop()];
   const close = async () => {
     for (const stop of closing.reverse()) await stop();
   };

@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
 import type { ProvidedContext } from 'vitest';
 import type { Reporter, TestCase, TestModule, TestProject } from 'vitest/node';
-import type { Need } from './need.js';
-import { timesOfThisProcess } from './times.js';
+import type { Need } from './programs.js';
 
+/** The unit of times in `/proc` on Linux. */
+const TICKS_PER_SECOND = 100;
 /** The states of a test that ran. */
 const RUN: ReadonlySet<ReturnType<TestCase['result']>['state']> = new Set(['passed', 'failed']);
 
@@ -51,7 +53,7 @@ function contextOf(project: TestProject): Partial<ProvidedContext> {
  * @param leftOut for each missing need, how many tests were skipped, and why it is missing
  * @param notRun how many other tests did not run
  */
-export function lastLine(
+function lastLine(
   engines: readonly string[],
   leftOut: ReadonlyMap<Need, { readonly count: number; readonly why: string }>,
   notRun: number,
@@ -68,4 +70,23 @@ export function lastLine(
 
 function tests(count: number): string {
   return `${count} ${count === 1 ? 'test' : 'tests'}`;
+}
+
+/** The wall time of this process; on Linux also the CPU time of the process and its children that have ended. */
+function timesOfThisProcess(): string {
+  const wall = `The run took ${process.uptime().toFixed(0)} s`;
+  let stat: string;
+  try {
+    stat = readFileSync('/proc/self/stat', 'utf8');
+  } catch {
+    return `${wall}.\n`;
+  }
+  // After the name: utime and stime of the process, then cutime and cstime of its children (proc_pid_stat(5)).
+  const ticks = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 15)
+    .map(Number);
+  const cpuSeconds = ticks.reduce((sum, each) => sum + each) / TICKS_PER_SECOND;
+  return `${wall}, and ${cpuSeconds.toFixed(0)} s of CPU time.\n`;
 }

@@ -13,8 +13,6 @@ export interface Watch {
   readonly commands: readonly Command[];
   /** Commands to run at the end, whatever the reason: a failed command, `stop`, or the end of this process. */
   readonly afterwards: readonly Command[];
-  /** Additional environment variables of the commands; default: none. */
-  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A running watchdog. */
@@ -29,11 +27,10 @@ export interface Watchdog {
  * Runs commands under a separate process, which kills them and cleans up when this process ends. It is not in the
  * terminal's process group: Ctrl-C ends only this process, and the watchdog then cleans up.
  */
-export function watch({ commands, afterwards, env = {} }: Watch): Watchdog {
+export function watch({ commands, afterwards }: Watch): Watchdog {
   const child = spawn(process.execPath, [PROGRAM, JSON.stringify({ commands, afterwards })], {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...process.env, ...env },
   });
   let output = '';
   const keep = (chunk: string) => {

@@ -1,6 +1,5 @@
 import { describe, inject, it, type TestOptions } from 'vitest';
-import type { Need } from './need.js';
-import type { ProgramName } from './programs.js';
+import type { Need, ProgramName } from './programs.js';
 
 declare module 'vitest' {
   interface TaskMeta {

@@ -57,6 +57,12 @@ const PROGRAMS = {
 
 export type ProgramName = keyof typeof PROGRAMS;
 
+/**
+ * What tests need and npm does not install: a program, a MySQL-protocol server, the programs of a Galera cluster, or
+ * the right to run programs as another user.
+ */
+export type Need = ProgramName | 'server' | 'galera' | 'another user';
+
 /** Whether Debian packages the program, so that a run with CI=true requires it. */
 export function isPackaged(name: ProgramName): boolean {
   return PROGRAMS[name].packages.length > 0;

@@ -1,9 +1,14 @@
 import { randomBytes } from 'node:crypto';
+import { v7 } from 'uuid';
 import type { NewRoute } from '../../src/registry/route-store.js';
 import { type Route, shapeOf } from '../../src/registry/route.js';
-import { uuidAt } from './ids.js';
 
 const CREATED_AT = new Date(Date.UTC(2026, 0, 2, 3, 4, 5, 678));
+
+/** A UUIDv7 with this timestamp, in milliseconds since the epoch. */
+export function uuidAt(msecs: number): string {
+  return v7({ msecs });
+}
 
 function routeOf(change: Partial<Route> = {}): Route {
   return {

@@ -4,8 +4,7 @@ import { DatabaseServer } from '../../faults/rig/database-server.js';
 import { throughPort } from '../../support/tcp-proxy.js';
 import { freePort } from '../../support/free-port.js';
 import type { GaleraPrograms } from '../../support/galera-programs.js';
-import type { Launch } from '../../support/mysql-launch.js';
-import { prepareServer } from '../../support/mysql-local.js';
+import { type Launch, prepareServer } from '../../support/mysql-server.js';
 
 const run = promisify(execFile);
 const NODES = 3;

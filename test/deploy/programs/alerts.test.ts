@@ -1,16 +1,22 @@
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { credentials } from '@grpc/grpc-js';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { parse } from 'yaml';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { parse, stringify } from 'yaml';
 import { RouteServiceClient } from '../../../src/gen/routing/v1/route_service.js';
 import { startOnMysql } from '../../faults/rig/service-process.js';
 import { freePort } from '../../support/free-port.js';
-import { needs } from '../../support/needs.js';
-import { type Prometheus, promtool, startPrometheus } from '../../support/prometheus.js';
+import { watch } from '../../support/mysql-watchdog.js';
+import { needs, programPath } from '../../support/needs.js';
 import { create, get, metadataOf, tokenFor } from '../../support/service.js';
 
+const run = promisify(execFile);
+const START_MS = 30_000;
+const POLL_MS = 100;
 const DEPLOY = resolve(import.meta.dirname, '../../../deploy');
 const CONFIGURATION = resolve(DEPLOY, 'prometheus/prometheus.yml');
 const RULES = resolve(DEPLOY, 'prometheus/rules/route-registry.yml');
@@ -173,4 +179,74 @@ async function use(client: RouteServiceClient, http: string): Promise<void> {
   await fetch(`${http}/v1/routing`, { method: 'POST', headers, body: JSON.stringify(definition) });
   await fetch(`${http}/v1/routing/${route?.id ?? ''}`, { headers });
   await fetch(`${http}/v1/routing/${route?.id ?? ''}`);
+}
+
+/** A sample of an instant vector: its labels, and its value as a string. */
+interface Sample {
+  readonly metric: Readonly<Record<string, string>>;
+  readonly value: readonly [time: number, value: string];
+}
+
+/** A running Prometheus server. */
+interface Prometheus {
+  /** @throws Error with the reason if the query cannot be evaluated */
+  query(expression: string): Promise<readonly Sample[]>;
+}
+
+/** Runs promtool and returns its output. @throws Error with the output, if it fails */
+async function promtool(...args: readonly string[]): Promise<string> {
+  const { stdout, stderr } = await run(programPath('promtool'), args);
+  return stdout + stderr;
+}
+
+/** Starts Prometheus with this configuration on a free port. It is stopped when the test ends. */
+async function startPrometheus(configuration: object): Promise<Prometheus> {
+  const folder = await mkdtemp(join(inject('temporaryFolder'), 'prometheus-'));
+  const file = join(folder, 'prometheus.yml');
+  await writeFile(file, stringify(configuration));
+  const port = await freePort();
+  const watchdog = watch({
+    commands: [
+      [
+        programPath('prometheus'),
+        `--config.file=${file}`,
+        `--storage.tsdb.path=${join(folder, 'data')}`,
+        `--web.listen-address=127.0.0.1:${port}`,
+        '--log.level=warn',
+      ],
+    ],
+    afterwards: [],
+  });
+  onTestFinished(() => watchdog.stop());
+  const base = `http://127.0.0.1:${port}`;
+  const deadline = Date.now() + START_MS;
+  while (!(await answers(`${base}/-/ready`))) {
+    if (Date.now() < deadline) await sleep(POLL_MS);
+    else {
+      await watchdog.stop();
+      throw new Error(`Prometheus is not ready: ${await watchdog.ended}`);
+    }
+  }
+  return { query: (expression) => queried(base, expression) };
+}
+
+async function answers(url: string): Promise<boolean> {
+  return fetch(url).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}
+
+interface QueryAnswer {
+  readonly status: string;
+  readonly error?: string;
+  readonly data: { readonly resultType: string; readonly result: readonly Sample[] };
+}
+
+async function queried(base: string, expression: string): Promise<readonly Sample[]> {
+  const response = await fetch(`${base}/api/v1/query?query=${encodeURIComponent(expression)}`);
+  const { status, error, data } = (await response.json()) as QueryAnswer;
+  if (status !== 'success') throw new Error(`${expression}: ${error ?? response.status}`);
+  if (data.resultType !== 'vector') throw new Error(`${expression} is no vector, but ${data.resultType}`);
+  return data.result;
 }

@@ -1,9 +1,9 @@
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, inject, it } from 'vitest';
-import { uuidAt } from '../../support/ids.js';
 import { needs } from '../../support/needs.js';
 import { tokenFor } from '../../support/service.js';
+import { uuidAt } from '../../support/store-entries.js';
 import type { Load } from '../programs/load-result.js';
 import { figure } from '../rig/figures.js';
 import { runLoad } from '../rig/load-process.js';

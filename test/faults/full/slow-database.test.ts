@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { needs } from '../../support/needs.js';
 import { tokenFor } from '../../support/service.js';
 import { throughPort } from '../../support/tcp-proxy.js';
-import { median } from '../../../bench/load/percentile.js';
-import { Callers, isGood, summary } from '../rig/callers.js';
+import { Callers, summary } from '../rig/callers.js';
 import { type DatabaseServer, query, startDatabaseServer } from '../rig/database-server.js';
 import { startDistantProxy } from '../rig/distant-proxy.js';
 import { figure } from '../rig/figures.js';
@@ -113,22 +112,3 @@ describe('with a frozen database', needs('mariadbd'), () => {
     },
   );
 });
-
-it(
-  'REST answers 429 with Retry-After when all places for waiting calls are taken',
-  needs('mariadbd'),
-  async () => {
-    const url = throughPort(await server.createDatabase(), await startDistantProxy(server.port, ONE_WAY_MS));
-    const service = await startProcess({ DATABASE_URL: url, MAX_WAITING_CALLS: '64' });
-    const callers = new Callers({ ...service, each: 200, pauseMs: 50 });
-    await sleep(scale.loadMs);
-    const creates = (await callers.stop()).filter(({ protocol }) => protocol === 'rest');
-    const { good, bad } = summary(creates);
-    const refusedMs = creates.filter(({ end }) => !isGood(end)).map(({ ms }) => ms);
-    figure('200 callers over REST for 64 places', { good, bad: JSON.stringify(bad) });
-    expect.soft(Object.keys(bad)).toEqual(['429']);
-    // The first calls wait for 200 connections and for code that has not run before.
-    expect.soft(median(refusedMs)).toBeLessThan(1_000);
-    expect.soft(good).toBeGreaterThan(0);
-  },
-);

@@ -1,10 +1,3 @@
-// The codes of calls that end without a gRPC status; gRPC does not use them.
-/** The stream was reset with REFUSED_STREAM: the request was not processed (RFC 9113 section 8.7). */
-export const STREAM_REFUSED = 100;
-export const STREAM_RESET = 101;
-export const CONNECTION_LOST = 102;
-export const NOT_ANSWERED = 103;
-
 /**
  * What each call does. A `repeat` creates one route with one request id, a `duplicate` one route without, and a
  * `dry run` checks that route.

@@ -1,16 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
-import { grpcMessage, grpcPath } from '../../../bench/load/grpc-connection.js';
+import { GrpcConnection, grpcMessage, grpcPath } from '../../../bench/load/grpc-connection.js';
 import type { Field } from '../../../bench/load/hpack.js';
 import { percentile } from '../../../bench/load/percentile.js';
 import { CreateRouteRequest, GetRouteRequest } from '../../../src/gen/routing/v1/route_service.js';
 import { framed } from '../../support/http2-call.js';
 import { grpcHead } from '../../support/http2-frames.js';
-import { GrpcConnection } from './grpc-connection.js';
-import { type Load, type LoadResult, NOT_ANSWERED } from './load-result.js';
+import type { Load, LoadResult } from './load-result.js';
 
 const OK: number = status.OK;
 const REFUSED: number = status.RESOURCE_EXHAUSTED;
+/** The code of a call without a response. */
+const NOT_ANSWERED = 103;
 /** How long to wait for responses after the last call, in milliseconds: longer than a call may take. */
 const PATIENCE_MS = 8_000;
 /** The route of repeats, duplicates and dry runs. */
@@ -67,7 +68,12 @@ async function main(): Promise<void> {
   };
   const connections = Array.from(
     { length: load.connections },
-    () => new GrpcConnection(load.target, fieldsOf(load), pump, load.heedless),
+    () =>
+      new GrpcConnection(load.target, fieldsOf(load), {
+        onRoom: pump,
+        heedless: load.heedless,
+        readsFailures: true,
+      }),
   );
 
   while (performance.now() < end) {

@@ -5,8 +5,7 @@ import { type Connection, createConnection, type RowDataPacket } from 'mysql2/pr
 import { listenerOf } from '../../../bench/process-usage.js';
 import { freePort } from '../../support/free-port.js';
 import { createMysqlDatabase, identifyMysqlServer } from '../../support/mysql-databases.js';
-import { prepareServer } from '../../support/mysql-local.js';
-import type { Launch } from '../../support/mysql-launch.js';
+import { type Launch, prepareServer } from '../../support/mysql-server.js';
 import { type Watchdog, watch } from '../../support/mysql-watchdog.js';
 import { programPath } from '../../support/needs.js';
 import { migrate } from './service-process.js';

@@ -4,7 +4,7 @@ interface Scale {
   readonly loadMs: number;
   /** The number of kills in one test. */
   readonly kills: number;
-  /** The duration of the soak test, in milliseconds. */
+  /** The duration of the mixed life, in milliseconds. */
   readonly soakMs: number;
   /** How long a call or stream is quiet, in milliseconds. */
   readonly quietMs: number;

@@ -1,21 +1,18 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { rssMib } from '../../bench/process-usage.js';
-import { Program } from '../../test/support/process.js';
-import { SERVICE_SETTINGS } from '../../test/support/service.js';
+import { moduleUrl, Program } from '../test/support/process.js';
+import { SERVICE_SETTINGS } from '../test/support/service.js';
 
-/** The program that `npm run build` creates; this file is compiled into `dist/fuzz/fuzz/service/`. */
-const MAIN = resolve(import.meta.dirname, '../../../main');
+/** The program that `npm run build` creates; this file is compiled into `dist/fuzz/fuzz/`. */
+const MAIN = resolve(import.meta.dirname, '../../main');
 const LOOK_MS = 100;
-/** The number of looks per measurement of resident memory. */
-const LOOKS_PER_MEASUREMENT = 5;
 /** The number of looks per garbage collection, after which the service measures its heap. */
 const LOOKS_PER_COLLECTION = 50;
 /** The file to which the service writes its heap size after each garbage collection: a line with the bytes. */
 const HEAP_FILE = 'heap';
 const MIB = 2 ** 20;
 /** Collects garbage in the service and measures its heap, on SIGUSR2. */
-const COLLECTING = `data:text/javascript,${encodeURIComponent(`
+const COLLECTING = moduleUrl(`
   import { appendFileSync } from 'node:fs';
   import { setFlagsFromString } from 'node:v8';
   import { runInNewContext } from 'node:vm';
@@ -26,7 +23,7 @@ const COLLECTING = `data:text/javascript,${encodeURIComponent(`
     const { heapUsed, external } = process.memoryUsage();
     appendFileSync('${HEAP_FILE}', heapUsed + external + '\\n');
   });
-`)}`;
+`);
 /** Log levels that indicate a defect. */
 const ALARMING = ['error', 'fatal'];
 /** The number of log lines to show when the service has ended. */
@@ -34,13 +31,12 @@ const LAST_LINES = 10;
 /** The time after which a service that does not stop is killed, in milliseconds. */
 const STOP_LIMIT_MS = 60_000;
 
-/** The service in a separate process, whose log, stderr and memory are monitored. */
+/** The service in a separate process, whose log, stderr and heap are monitored. */
 export class WatchedService {
   readonly #program: Program;
   readonly #heapFile: string;
   readonly #onAlarm: (problem: string) => void;
   readonly #timer: NodeJS.Timeout;
-  readonly #memoryMib: number[] = [];
   #lastLines: string[] = [];
   #errorsRead = 0;
   #looks = 0;
@@ -56,7 +52,7 @@ export class WatchedService {
     this.#heapFile = join(folder, HEAP_FILE);
     this.#onAlarm = onAlarm;
     this.#timer = setInterval(() => {
-      this.#measure();
+      if (this.#looks++ % LOOKS_PER_COLLECTION === 0) process.kill(program.pid, 'SIGUSR2');
       this.#look();
     }, LOOK_MS);
     void program.ended.then(({ exitCode }) => {
@@ -85,11 +81,6 @@ export class WatchedService {
     return service;
   }
 
-  /** Resident memory so far, in MiB, measured twice a second. */
-  get memoryMib(): readonly number[] {
-    return this.#memoryMib;
-  }
-
   /** The heap and its external memory so far, in MiB, measured every five seconds after a garbage collection. */
   get heapMib(): readonly number[] {
     if (!existsSync(this.#heapFile)) return [];
@@ -99,7 +90,7 @@ export class WatchedService {
       .map((bytes) => Number(bytes) / MIB);
   }
 
-  /** Stops the service. Returns a problem if it does not exit cleanly. */
+  /** Stops the service. Returns a problem unless it exits with 0. */
   async stop(): Promise<string[]> {
     this.#stopping = true;
     clearInterval(this.#timer);
@@ -107,7 +98,7 @@ export class WatchedService {
     const { exitCode } = await this.#program.stop();
     clearTimeout(limit);
     this.#look();
-    return exitCode === 0 ? [] : [`The service did not exit cleanly: ${this.#lastWords(exitCode)}`];
+    return exitCode === 0 ? [] : [`The service ended: ${this.#lastWords(exitCode)}`];
   }
 
   /** Checks the output since the last look. */
@@ -119,12 +110,6 @@ export class WatchedService {
     const { stderr } = this.#program;
     if (stderr.length > this.#errorsRead) this.#onAlarm(`The service wrote to stderr: ${stderr}`);
     this.#errorsRead = stderr.length;
-  }
-
-  #measure(): void {
-    if (this.#looks % LOOKS_PER_MEASUREMENT === 0) this.#memoryMib.push(rssMib(this.#program.pid));
-    if (this.#looks % LOOKS_PER_COLLECTION === 0) process.kill(this.#program.pid, 'SIGUSR2');
-    this.#looks++;
   }
 
   #lastWords(exitCode: number | null): string {

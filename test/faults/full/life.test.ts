@@ -1,10 +1,14 @@
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { connect, constants } from 'node:http2';
 import { connect as connectTcp, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
 import { httpRequest, reasonOf } from '../../../packages/transcoder/test/support/http-request.js';
 import { firstBlock } from '../../../bench/load/hpack.js';
+import { median } from '../../../bench/load/percentile.js';
+import { rssMib } from '../../../bench/process-usage.js';
 import { CreateRouteRequest } from '../../../src/gen/routing/v1/route_service.js';
 import { FrameConnection } from '../../support/frame-connection.js';
 import { ACK, DATA, grpcHead, number, PING, RST_STREAM, socketTo } from '../../support/http2-frames.js';
@@ -20,10 +24,16 @@ import { databaseOnMysql, type ServiceProcess, startProcess } from '../rig/servi
 
 /** What a client got: the code of a call or the status of a request, and why it failed. */
 type End = readonly [code: string, reason?: string | undefined];
-type Act = (service: ServiceProcess) => Promise<End>;
+/** What a client does once, and how each of its calls or requests ends. */
+type Act = (service: ServiceProcess) => Promise<readonly End[]>;
 
 const OK: number = status.OK;
 const WORKERS = 4;
+const SAMPLES = 60;
+/** The share of the time in which caches and pools fill and code is compiled. */
+const WARM_UP = 0.3;
+/** The database connections that the pool opens under the first load and keeps. */
+const POOL = 12;
 const CREATE = '/routing.v1.RouteService/CreateRoute';
 const AUTHORIZATION = `Bearer ${tokenFor({ exp: Math.floor(Date.now() / 1_000) + 3_600 })}`;
 const MESSAGE = framed(
@@ -56,7 +66,8 @@ function calling(path: string, body: Buffer, headers: Readonly<Record<string, st
   return async (service) => {
     const outcome = await outcomeAlone(service, path, headers, body);
     const failed = outcome.code !== OK;
-    return [String(status[outcome.code]), failed ? errorInfoOf(richErrorOfReply(outcome)).reason : undefined];
+    const reason = failed ? errorInfoOf(richErrorOfReply(outcome)).reason : undefined;
+    return [[String(status[outcome.code]), reason]];
   };
 }
 
@@ -64,7 +75,7 @@ function calling(path: string, body: Buffer, headers: Readonly<Record<string, st
 function malformed(body: Buffer, reason: string): Act {
   return async (service) => {
     const { code } = await outcomeAlone(service, CREATE, { 'grpc-encoding': 'gzip' }, body);
-    return [String(status[code]), reason];
+    return [[String(status[code]), reason]];
   };
 }
 
@@ -82,24 +93,51 @@ function leavingCall(body: Buffer): Act {
         connection.send(PING, 0, 0, PING_DATA);
       });
       socket.once('close', () => {
-        resolve(['CANCELLED', 'CANCELLED']);
+        resolve([['CANCELLED', 'CANCELLED']]);
       });
       connection.send(DATA, 0, connection.begin(HEAD), body);
       connection.send(PING, 0, 0, PING_DATA);
     });
 }
 
-function requesting(method: string, path: string, headers: object, body?: string): Act {
-  return async ({ http }) => {
-    const response = await httpRequest(http, {
-      method,
-      path,
-      headers: { authorization: AUTHORIZATION, 'content-type': 'application/json', ...headers },
-      ...(body !== undefined && { body }),
-    });
-    return [String(response.status), response.status < 400 ? undefined : String(reasonOf(response))];
-  };
+async function ask(
+  { http }: ServiceProcess,
+  method: string,
+  path: string,
+  headers: object,
+  body?: string,
+): Promise<{ readonly end: End; readonly location: string | undefined }> {
+  const response = await httpRequest(http, {
+    method,
+    path,
+    headers: { authorization: AUTHORIZATION, 'content-type': 'application/json', ...headers },
+    ...(body !== undefined && { body }),
+  });
+  const reason = response.status < 400 ? undefined : String(reasonOf(response));
+  return { end: [String(response.status), reason], location: response.headers.location };
 }
+
+function requesting(method: string, path: string, headers: object, body?: string): Act {
+  return async (service) => [(await ask(service, method, path, headers, body)).end];
+}
+
+/** Creates a route and gets it. */
+const createAndGet: Act = async (service) => {
+  const created = await ask(service, 'POST', '/v1/routing', {}, BODY);
+  if (created.location === undefined) return [created.end];
+  return [created.end, (await ask(service, 'GET', created.location, {})).end];
+};
+
+/** A connection that the gRPC server refuses, and one that the gateway waits for in vain. */
+const connecting: Act = async ({ grpc, http }) => {
+  for (const target of [grpc, new URL(http).host]) {
+    const socket = socketTo(target).on('error', () => undefined);
+    socket.write('POST / HTTP/1.1\r\nhost: x');
+    await sleep(5);
+    socket.destroy();
+  }
+  return [];
+};
 
 /** An upload whose client leaves once the server waits for its body. */
 function leavingUpload(leave: (socket: Socket) => void): Act {
@@ -112,7 +150,7 @@ function leavingUpload(leave: (socket: Socket) => void): Act {
     await once(socket, 'data');
     socket.write('{"method":');
     leave(socket);
-    return ['499', 'CANCELLED'];
+    return [['499', 'CANCELLED']];
   };
 }
 
@@ -131,7 +169,8 @@ const CALLS: readonly Act[] = [
   leavingCall(MESSAGE.subarray(0, 7)),
 ];
 const REQUESTS: readonly Act[] = [
-  requesting('POST', '/v1/routing', {}, BODY),
+  createAndGet,
+  connecting,
   requesting('POST', '/v1/routing', { authorization: '' }, BODY),
   requesting('POST', '/v1/routing', { 'request-timeout': '0.000001' }, BODY),
   requesting('POST', '/v1/routing', {}, '{"method":'),
@@ -152,7 +191,8 @@ async function live(
   const work = async (): Promise<void> => {
     while (performance.now() < untilMs) {
       for (const act of acts) {
-        for (const key of keysOf(await act(service))) ends.set(key, (ends.get(key) ?? 0) + 1);
+        const keys = (await act(service)).flatMap(keysOf);
+        for (const key of keys) ends.set(key, (ends.get(key) ?? 0) + 1);
       }
     }
   };
@@ -190,17 +230,42 @@ function counted(
   return counts;
 }
 
+function openFiles({ pid }: ServiceProcess): number {
+  return readdirSync(`/proc/${pid}/fd`).length;
+}
+
+/** The memory of the service in MiB and its open files, at even intervals once it is warm. */
+async function samplesOf(service: ServiceProcess): Promise<{ memory: number[]; files: number[] }> {
+  await sleep(WARM_UP * scale.soakMs);
+  const samples = { memory: [] as number[], files: [] as number[] };
+  for (let i = 0; i < SAMPLES; i++) {
+    await sleep(((1 - WARM_UP) * scale.soakMs) / SAMPLES);
+    samples.memory.push(rssMib(service.pid));
+    samples.files.push(openFiles(service));
+  }
+  return samples;
+}
+
+/** The medians of the first third and the last third of the values. */
+function thirds(values: readonly number[]): { first: number; last: number } {
+  const size = Math.floor(values.length / 3);
+  return { first: median(values.slice(0, size)), last: median(values.slice(-size)) };
+}
+
 it(
-  'in a life of good, malformed, late, refused and cancelled calls, the metrics are what the clients got, and what was stored',
+  'in a life of good, malformed, late, refused and cancelled calls, the metrics are what the clients got, and what was stored, and memory, handles and connections stay flat',
   { ...needs('server'), timeout: scale.soakMs + 60_000 },
   async () => {
     const url = await databaseOnMysql();
-    // One call of a caller may wait, so that others are refused.
-    const service = await startProcess({ DATABASE_URL: url, MAX_WAITING_CALLS: '2' });
+    // One call of a caller may wait, so that others are refused. The cache is full when the measurement begins.
+    const settings = { DATABASE_URL: url, MAX_WAITING_CALLS: '2', ROUTE_CACHE_MIB: '1' };
+    const service = await startProcess(settings);
+    const idleFiles = openFiles(service);
     const untilMs = performance.now() + scale.soakMs;
-    const [calls, requests] = await Promise.all([
+    const [calls, requests, { memory, files }] = await Promise.all([
       live(service, CALLS, untilMs),
       live(service, REQUESTS, untilMs),
+      samplesOf(service),
     ]);
     const read = async (): Promise<object[]> => {
       const metrics = readMetrics(await (await fetch(`${service.ops}/metrics`)).text());
@@ -211,17 +276,27 @@ it(
     };
     const shown = (counts: Map<string, number>): string =>
       JSON.stringify(Object.fromEntries([...counts].sort()));
-    figure('a mixed life', {
+    const [mib, handles] = [thirds(memory), thirds(files)];
+    const measured = {
       seconds: scale.soakMs / 1_000,
       calls: shown(calls),
       requests: shown(requests),
-    });
+      'RSS MiB, first third': mib.first,
+      'RSS MiB, last third': mib.last,
+      'files, first third': handles.first,
+      'files, last third': handles.last,
+    };
+    figure('a mixed life', measured);
     await expect.poll(read).toEqual([calls, requests].map((each) => Object.fromEntries(each)));
     expect([...calls.keys()]).toEqual(
       expect.arrayContaining(['cancelled', 'deadlineexceeded', 'aborted', 'resourceexhausted']),
     );
-    expect([...requests.keys()]).toEqual(expect.arrayContaining(['201', '400', '429', '499', '504']));
+    expect([...requests.keys()]).toEqual(expect.arrayContaining(['200', '201', '400', '429', '499', '504']));
     const [row] = await query(url, 'select count(*) as routes from routes');
     expect(Number(row?.['routes'])).toBe((calls.get('ok') ?? 0) + (requests.get('201') ?? 0));
+    const says = JSON.stringify(measured);
+    expect.soft(mib.last, says).toBeLessThan(1.15 * mib.first + 10);
+    expect.soft(handles.last, says).toBeLessThan(handles.first + 20);
+    await expect.poll(() => openFiles(service)).toBeLessThanOrEqual(idleFiles + POOL);
   },
 );
