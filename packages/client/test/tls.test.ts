@@ -69,16 +69,6 @@ describe('a TLS server', () => {
     expect(failure.status).toBe('UNAVAILABLE');
     expect(received).toEqual([]);
   });
-
-  it('admits only clients with a certificate if it requires one', async () => {
-    const { address } = await startFaultServer(() => STORED, {
-      credentials: ServerCredentials.createSsl(ca.cert, [pair], true),
-    });
-    const known = clientFor(byName(address), { tls: { ca: ca.cert, ...client } });
-    await expect(known.getRoute('x')).resolves.toMatchObject({ handler: 'getUser' });
-    const otherAuthority = clientFor(byName(address), { tls: { ca: ca.cert } });
-    expect((await failureOf(otherAuthority.getRoute('x'))).status).toBe('UNAVAILABLE');
-  });
 });
 
 it('a certificate without its key is refused at once', () => {
@@ -111,11 +101,6 @@ describe('the error message', () => {
     expect(message).toMatch(
       /^The server closed the connection without an answer, as one with TLS does to a client without: see the option tls\. \(.*\)$/s,
     );
-  });
-
-  it('is that of grpc-js if nothing listens at the address', async () => {
-    const { message } = await failureOf(clientFor('127.0.0.1:1').getRoute('x'));
-    expect(message).toMatch(/^round_robin: .*ECONNREFUSED/);
   });
 
   it.each([
