@@ -157,18 +157,17 @@ describe('health', () => {
     stream.on('error', () => undefined).cancel();
   });
 
-  it('is sent to a watcher only when it changes, and last as NOT_SERVING when the server closes', async () => {
+  it('is sent to a watcher only when it changes', async () => {
     const stream = client.watch({ service: '' });
     const heard: unknown[] = [];
     stream.on('data', ({ status: told }: { status: ServingStatus }) => heard.push(told));
     await once(stream, 'data');
-    for (const serving of [false, true, true, false, true]) health.setServing(serving);
+    for (const serving of [false, true, true, false]) health.setServing(serving);
     stream.on('error', () => undefined);
     const ended = once(stream, 'end');
     await server.close(10_000);
     await ended;
-    const { SERVING, NOT_SERVING } = ServingStatus;
-    expect(heard).toEqual([NOT_SERVING, SERVING, NOT_SERVING, SERVING, NOT_SERVING]);
+    expect(heard).toEqual([ServingStatus.NOT_SERVING, ServingStatus.SERVING, ServingStatus.NOT_SERVING]);
   });
 
   it.each(['constructor', 'other'])(
@@ -180,6 +179,18 @@ describe('health', () => {
       stream.on('error', () => undefined).cancel();
     },
   );
+
+  it('ends its watches with NOT_SERVING when the server closes', async () => {
+    health.setServing(true);
+    const stream = client.watch({ service: '' });
+    const heard: unknown[] = [];
+    stream.on('data', (response) => heard.push(response));
+    await once(stream, 'data');
+    const ended = once(stream, 'end');
+    await server.close(10_000);
+    await ended;
+    expect(heard).toEqual([{ status: ServingStatus.SERVING }, { status: ServingStatus.NOT_SERVING }]);
+  });
 
   it('sends only NOT_SERVING to a watch that begins after the close', async () => {
     health.close();
