@@ -54,4 +54,16 @@ describe('an observer of calls', () => {
       { msg: 'call refused', trace: '7' },
     ]);
   });
+
+  it('runs inside the observer before it', async () => {
+    const order: number[] = [];
+    const numbered =
+      (number: number): Interceptor =>
+      (context, next) => {
+        order.push(number);
+        return next(context);
+      };
+    await pipelineWith([numbered(1), numbered(2)])(call);
+    expect(order).toEqual([1, 2]);
+  });
 });
