@@ -132,6 +132,12 @@ describe('the first steps', () => {
 
   it.each<[string, TokenKey, string]>([
     ['a secret', { kind: 'secret', secret: 's' }, 'with the same settings:  export TOKEN=$(npm run '],
+    [
+      'a file of secrets',
+      { kind: 'secretFile', file: 'f' },
+      'with the same settings:  export TOKEN=$(npm run ',
+    ],
+    ['a public key', { kind: 'publicKeyFile', file: 'f' }, 'from https://issuer.test\n'],
     ['a key set', { kind: 'jwks', url: 'https://issuer.test/keys' }, 'from https://issuer.test\n'],
   ])('with %s say how to get a token', (_, key, line) => {
     expect(firstSteps(PLACES, tokens(key), undefined)).toContain(`\ntoken  ${line}`);
