@@ -91,27 +91,14 @@ describe('the secrets in a file', () => {
     expect(judgeBy(authenticator, NEW)).toMatchObject({ ok: true });
   });
 
-  it.each([
-    ['is empty', ''],
-    ['holds a short secret', 'hush-hush'],
-    ['holds too many secrets', `${NEW}\n`.repeat(17)],
-  ])('stay in use while the file %s, with a logged warning that contains no secret', async (_, content) => {
+  it('stay in use while the file holds a short secret, with a logged warning that contains no secret', async () => {
     const authenticator = open({ kind: 'secretFile', file });
-    replaceFile(content);
+    replaceFile('hush-hush');
     await vi.waitFor(() => {
       expect(log).toContain('the key file cannot be used');
     });
     expect(judgeBy(authenticator, OLD)).toMatchObject({ ok: true });
-    expect(log).not.toMatch(/hush|new|oldold/);
-  });
-
-  it('stay in use while the file is missing', async () => {
-    const authenticator = open({ kind: 'secretFile', file });
-    rmSync(file);
-    await vi.waitFor(() => {
-      expect(log).toContain('the key file cannot be used');
-    });
-    expect(judgeBy(authenticator, OLD)).toMatchObject({ ok: true });
+    expect(log).not.toMatch(/hush|oldold/);
   });
 });
 

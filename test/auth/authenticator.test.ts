@@ -1,10 +1,10 @@
-import { constants, createSecretKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import fc from '../support/fast-check.js';
 import jsonwebtoken from 'jsonwebtoken';
 import { describe, expect, it } from 'vitest';
 import { type Authenticator, createAuthenticator, rememberTokens } from '../../src/auth/authenticator.js';
 import { authenticator, judge, SECRET, signed } from './secret-authenticator.js';
-import { AUDIENCE, CLAIMS, compact, type Header, ISSUER, NOW, signJwt, zeroFirst } from './sign-jwt.js';
+import { AUDIENCE, CLAIMS, compact, ISSUER, NOW, signJwt, zeroFirst } from './sign-jwt.js';
 import type { AuthResult } from '../../src/auth/token.js';
 
 interface KeyPair {
@@ -14,8 +14,6 @@ interface KeyPair {
 
 const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const P_256 = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-const P_384 = generateKeyPairSync('ec', { namedCurve: 'P-384' });
-const P_521 = generateKeyPairSync('ec', { namedCurve: 'P-521' });
 // Typed as an object because the declared type of saltLength differs from what Node accepts.
 const SHA_256: object = { hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256', saltLength: 32 };
 const PSS = generateKeyPairSync('rsa-pss', { modulusLength: 2048, ...SHA_256 });
@@ -31,14 +29,6 @@ function withPublicKey(keys: KeyPair): Authenticator {
     audience: AUDIENCE,
     now: () => NOW * 1000,
   });
-}
-
-/** A token signed with a salt of `saltLength` bytes. */
-function withSalt(alg: 'PS256' | 'PS384' | 'PS512', saltLength: number): string {
-  const input = compact({ alg }, CLAIMS).slice(0, -1);
-  const padding = constants.RSA_PKCS1_PSS_PADDING;
-  const key = { key: RSA.privateKey, padding, saltLength };
-  return `${input}.${sign(`sha${alg.slice(2)}`, Buffer.from(input), key).toString('base64url')}`;
 }
 
 describe('a valid token', () => {
@@ -69,29 +59,6 @@ describe('a valid token', () => {
     const options = { subject: 'bob', issuer: ISSUER, audience: AUDIENCE, expiresIn: 60 };
     const token = jsonwebtoken.sign({ scope: 'routes:write' }, SECRET, options);
     expect(byClock.authenticate(`Bearer ${token}`)).toMatchObject({ ok: true, caller: { subject: 'bob' } });
-  });
-
-  it.each<[Header['alg']]>([['HS256'], ['HS384'], ['HS512']])(
-    'may be signed with %s and the secret',
-    (alg) => {
-      expect(judge(signJwt(SECRET_KEY, { alg }, CLAIMS))).toMatchObject({ ok: true });
-    },
-  );
-
-  it.each<[Header['alg'], string, KeyPair]>([
-    ['RS256', 'an RSA key', RSA],
-    ['RS384', 'an RSA key', RSA],
-    ['RS512', 'an RSA key', RSA],
-    ['PS256', 'an RSA key', RSA],
-    ['PS384', 'an RSA key', RSA],
-    ['PS512', 'an RSA key', RSA],
-    ['PS256', 'an RSA-PSS key', PSS],
-    ['ES256', 'a key on P-256', P_256],
-    ['ES384', 'a key on P-384', P_384],
-    ['ES512', 'a key on P-521', P_521],
-  ])('may be signed with %s and %s', (alg, _, keys) => {
-    const token = signJwt(keys.privateKey, { alg }, CLAIMS);
-    expect(withPublicKey(keys).authenticate(`Bearer ${token}`)).toMatchObject({ ok: true });
   });
 });
 
@@ -137,12 +104,8 @@ describe('an authenticator with several secrets', () => {
 describe('a token whose alg does not fit the key is refused:', () => {
   it.each([
     ['none', authenticator, compact({ alg: 'none' }, CLAIMS)],
-    ['no alg', authenticator, compact({ typ: 'JWT' }, CLAIMS)],
     ['alg in lower case', authenticator, compact({ alg: 'hs256' }, CLAIMS)],
-    ['a list of algs', authenticator, compact({ alg: ['HS256'] }, CLAIMS)],
-    ['an unknown alg', authenticator, compact({ alg: 'HS1' }, CLAIMS)],
     ['PS384 for an RSA-PSS key with SHA-256', withPublicKey(PSS), compact({ alg: 'PS384' }, CLAIMS)],
-    ['ES256 for P-384', withPublicKey(P_384), signJwt(P_256.privateKey, { alg: 'ES256' }, CLAIMS)],
     ['ES384 for P-256', withPublicKey(P_256), signJwt(P_256.privateKey, { alg: 'ES384' }, CLAIMS)],
   ])('%s', (_, subject, token) => {
     expect(subject.authenticate(`Bearer ${token}`)).toEqual({
@@ -157,13 +120,9 @@ describe('a token is refused unless its signature is valid:', () => {
   const good = signed();
   const [header = '', , signature = ''] = good.split('.');
   const [, forged = ''] = signed({ ...CLAIMS, sub: 'mallory' }).split('.');
-  it.each([
-    ['another payload', authenticator, [header, forged, signature].join('.')],
-    ['a salt that is not as long as a SHA-256 hash', withPublicKey(RSA), withSalt('PS256', 20)],
-    ['a salt that is not as long as a SHA-384 hash', withPublicKey(RSA), withSalt('PS384', 32)],
-    ['a salt that is not as long as a SHA-512 hash', withPublicKey(RSA), withSalt('PS512', 65)],
-  ])('%s', (_, subject, token) => {
-    expect(subject.authenticate(`Bearer ${token}`)).toEqual({
+
+  it('the signature of another payload', () => {
+    expect(judge([header, forged, signature].join('.'))).toEqual({
       ok: false,
       reason: 'TOKEN_INVALID',
       message: "The token's signature is not valid.",

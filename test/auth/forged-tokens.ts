@@ -27,9 +27,9 @@ const EVERY_ALG: readonly Header['alg'][] = [
   ...(['ES256', 'ES384', 'ES512'] as const),
 ];
 
-/** A token signed by the issuer, with these claims and further header members. */
-export function signedBy(signer: TrustedSigner, claims: Part, header: Claims = {}): string {
-  return signJwt(signer.key, { ...signer.header, ...header, alg: signer.alg }, claims);
+/** A token signed by the issuer, with these claims. */
+export function signedBy(signer: TrustedSigner, claims: Part): string {
+  return signJwt(signer.key, { ...signer.header, alg: signer.alg }, claims);
 }
 
 /** Tokens with valid claims whose algorithm, signature or header is wrong. */

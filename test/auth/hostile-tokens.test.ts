@@ -80,42 +80,13 @@ describe.each(TRUSTED)('when $kind is trusted', ({ signer, key }) => {
 
   afterAll(() => keySet.stop());
 
-  it.each([
-    ['a valid token', `Bearer ${signedBy(signer, CLAIMS)}`],
-    ['a valid token after a scheme in mixed case', `bEARER ${signedBy(signer, CLAIMS)}`],
-    ['a valid token whose header has a typ', `Bearer ${signedBy(signer, CLAIMS, { typ: 'at+jwt' })}`],
-    [
-      'a valid token whose header has unknown members',
-      `Bearer ${signedBy(signer, CLAIMS, { x5t: 'A', constructor: 1 })}`,
-    ],
-  ])('%s is accepted', async (_, authorization) => {
-    expect(await authenticator.authenticate(authorization)).toMatchObject({ ok: true });
+  it('a valid token is accepted', async () => {
+    const token = signedBy(signer, CLAIMS);
+    expect(await authenticator.authenticate(`Bearer ${token}`)).toMatchObject({ ok: true });
   });
 
   it.each(forgedTokens(signer, CLAIMS))('a forged token is refused: $title', async ({ token }) => {
     const refusal = await authenticator.authenticate(`Bearer ${token}`);
     expect(refusal).toMatchObject({ ok: false, reason: 'TOKEN_INVALID' });
-  });
-});
-
-const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
-
-describe('an ECDSA signature with n − s in place of s', () => {
-  it('is valid too: RFC 7518, section 3.4, requires neither of the two', () => {
-    const authenticator = createAuthenticator({
-      key: pem(EC.publicKey),
-      issuer: ISSUER,
-      audience: AUDIENCE,
-      now: () => NOW * 1_000,
-    });
-    const [header = '', payload = '', signature = ''] = signedBy(
-      { alg: 'ES256', key: EC.privateKey, header: {} },
-      CLAIMS,
-    ).split('.');
-    const bytes = Buffer.from(signature, 'base64url');
-    const s = BigInt(`0x${bytes.subarray(32).toString('hex')}`);
-    const twin = Buffer.from((ORDER - s).toString(16).padStart(64, '0'), 'hex');
-    const token = `${header}.${payload}.${Buffer.concat([bytes.subarray(0, 32), twin]).toString('base64url')}`;
-    expect(authenticator.authenticate(`Bearer ${token}`)).toMatchObject({ ok: true });
   });
 });

@@ -24,19 +24,6 @@ function work(): { run: () => Promise<string>; finish: () => void; fail: () => v
 const overloaded = (text: RegExp) =>
   expect.objectContaining({ reason: 'OVERLOADED', message: expect.stringMatching(text) as string }) as Error;
 
-describe('the limit on calls under way', () => {
-  it('refuses further calls until one ends', () => {
-    const calls = admission();
-    calls.enter();
-    calls.enter();
-    expect(() => {
-      calls.enter();
-    }).toThrow(overloaded(/2 calls under way/));
-    calls.leave();
-    calls.enter();
-  });
-});
-
 describe('the limit on waiting calls', () => {
   it('refuses further calls before their work begins', async () => {
     const places = admission();

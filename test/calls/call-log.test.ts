@@ -56,12 +56,6 @@ describe('refusals of callers', () => {
     for (let i = 0; i < 20; i++) log.refused(false, {}, 'a caller');
     expect(lines).toHaveLength(count);
   });
-
-  it('leave the limit for unauthenticated clients in place when all calls are logged', () => {
-    log = logOf('all');
-    for (let i = 0; i < 20; i++) log.refused(true, {}, 'call refused');
-    expect(lines).toHaveLength(10);
-  });
 });
 
 describe('causes of failures', () => {

@@ -45,11 +45,8 @@ it('a token that a key of the set signed is accepted over both protocols', async
 });
 
 // `test/auth/hostile-tokens.test.ts` has every type of key and every forgery.
-it.each([
-  ["signed with the attacker's key", tokenFor({}, { ...SIGNING, key: otherKey })],
-  ['in a list with another token', `${GOOD}, Bearer bad`],
-  ['of more than 8,192 bytes', tokenFor({ padding: 'x'.repeat(6_200) }, SIGNING)],
-])('a token %s is refused the same way over both protocols', async (_, token) => {
+it("a token signed with the attacker's key is refused the same way over both protocols", async () => {
+  const token = tokenFor({}, { ...SIGNING, key: otherKey });
   const [grpc, rest] = await Promise.all([overGrpc(`Bearer ${token}`), overRest(`Bearer ${token}`)]);
   const error = richErrorOfReply(grpc);
   expect(error).toMatchObject({ status: 'UNAUTHENTICATED' });

@@ -1,13 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { EVERY_ROUTER_PATTERN } from '../registry/router-patterns.js';
 import { describeOn } from '../support/needs.js';
 import { checkResponse } from '../support/openapi.js';
-import {
-  type CreateRouteRequest,
-  post as postTo,
-  requestOf as requestFor,
-  type Route,
-} from '../support/requests.js';
+import { type CreateRouteRequest, post as postTo, requestOf as requestFor } from '../support/requests.js';
 import { errorInfoOf, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
 import { create, get, metadataOf, type Service, startServiceOn, tokenFor } from '../support/service.js';
 import { setups } from '../support/setups.js';
@@ -77,32 +71,6 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     expect(trailers.get('x-request-id')).toEqual(['r1']);
     const fetched = await fetchRoute(String(route?.id));
     await expect(fetched.json()).resolves.toEqual({ ...route, createdAt: route?.createdAt?.toISOString() });
-  });
-
-  it("every router's pattern comes back byte for byte, whichever protocol creates and gets it", async () => {
-    const handler = 'h';
-    const metadata = metadataOf(tokenFor());
-    const trips = EVERY_ROUTER_PATTERN.map(async ({ path }) => {
-      const overRest = (await (await postTo(service, { method: 'GET', path, handler })).json()) as Route;
-      const overGrpc = await create(
-        service.client,
-        requestFor({ method: 'GET', path, middleware: [], handler }),
-        metadata,
-      );
-      const fromGrpc = await get(service.client, overRest.id, metadata);
-      const headers = { authorization: `Bearer ${tokenFor()}` };
-      const fromRest = await fetch(`${service.httpUrl}/v1/routing/${overGrpc.route?.id ?? ''}`, { headers });
-      const fetched = (await fromRest.json()) as Route;
-      return [overRest.path, overGrpc.route?.path, fromGrpc.route?.path, fetched.path];
-    });
-    const expected = EVERY_ROUTER_PATTERN.map(({ path }) => [path, path, path, path]);
-    await expect(Promise.all(trips)).resolves.toEqual(expected);
-  });
-
-  it('the creation time of a route is the time in its id', async () => {
-    const { route } = await create(service.client, requestOf(), metadataOf(tokenFor()));
-    const hex = String(route?.id).replaceAll('-', '').slice(0, 12);
-    expect(route?.createdAt?.getTime()).toBe(Number.parseInt(hex, 16));
   });
 
   it('an id and a creation time in a create are ignored', async () => {

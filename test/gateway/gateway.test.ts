@@ -10,7 +10,7 @@ import { now } from '../../src/gateway/upstream.js';
 import { createGateway } from '../../src/gateway/gateway.js';
 import type { Page } from '@route-registry/transcoder/page';
 import { HealthCheckResponse, HealthCheckResponse_ServingStatus } from '../../src/gen/healthcheck.js';
-import { errorOf, httpRequest, reasonOf } from '../../packages/transcoder/test/support/http-request.js';
+import { httpRequest, reasonOf } from '../../packages/transcoder/test/support/http-request.js';
 import { Deferred } from '../../packages/transcoder/test/support/deferred.js';
 import { type GrpcReply, listen } from '../../packages/transcoder/test/support/grpc-server.js';
 import { opening } from '../../packages/transcoder/test/support/opening.js';
@@ -104,15 +104,6 @@ describe('an observer', () => {
   });
 });
 
-describe('the base path', () => {
-  it('lists the paths of the named pages and of health, without a token', async () => {
-    const { origin } = await start(() => unavailable);
-    const response = await httpRequest(origin, { path: '/api' });
-    expect(response).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } });
-    expect(JSON.parse(response.text)).toEqual({ notes: '/api/notes.txt', health: '/api/healthz' });
-  });
-});
-
 describe('a page', () => {
   let gateway: RunningGateway;
 
@@ -134,29 +125,6 @@ describe('a page', () => {
         'cache-control': 'no-cache',
       },
     });
-  });
-
-  it('is not sent again to a client that already has it', async () => {
-    const { headers } = await httpRequest(gateway.origin, { path: '/api/notes.txt' });
-    const again = await httpRequest(gateway.origin, {
-      path: '/api/notes.txt',
-      headers: { 'if-none-match': String(headers.etag) },
-    });
-    expect(again).toMatchObject({ status: 304, text: '', headers: { etag: headers.etag } });
-  });
-
-  it('answers HEAD without content and OPTIONS with the allowed methods', async () => {
-    const head = await httpRequest(gateway.origin, { method: 'HEAD', path: '/api/notes.txt' });
-    expect(head).toMatchObject({ status: 200, text: '', headers: { 'content-length': '7' } });
-    const options = await httpRequest(gateway.origin, { method: 'OPTIONS', path: '/api/notes.txt' });
-    expect(options).toMatchObject({ status: 204, headers: { allow: 'GET, HEAD, OPTIONS' } });
-  });
-
-  it('does not support PUT', async () => {
-    const response = await httpRequest(gateway.origin, { method: 'PUT', path: '/api/notes.txt' });
-    expect(response).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } });
-    expect(reasonOf(response)).toBe('METHOD_NOT_ALLOWED');
-    expect(errorOf(response).message).toContain('It supports GET, HEAD, OPTIONS.');
   });
 
   it.each(['/notes.txt', '/api/notes.txt/', '/api/Notes.txt', '/api/notes.txtx'])(
@@ -233,12 +201,6 @@ describe('health', () => {
     const response = await httpRequest(origin, { path: '/api/healthz' });
     expect(response.status).toBe(500);
     expect(response.text).not.toContain('secret');
-  });
-
-  it('does not support POST', async () => {
-    const { origin } = await start(() => health(SERVING));
-    const response = await httpRequest(origin, { method: 'POST', path: '/api/healthz' });
-    expect(response).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } });
   });
 
   it.each(['/healthz', '/api/healthz/', '/api/Healthz', '/api/'])('is not found at %s', async (path) => {

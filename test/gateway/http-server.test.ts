@@ -265,12 +265,6 @@ describe('an HTTP server that closes', () => {
     await expect.poll(received).toMatch(/^HTTP\/1\.1 503 [^]*Connection: close\r\n[^]*"SHUTTING_DOWN"/);
   });
 
-  it('may be closed twice', async () => {
-    const { server } = await start(ignore);
-    await server.close(1);
-    await server.close(1);
-  });
-
   it('waits for a body that is still arriving', async () => {
     const { server, open: connectTo } = await startServer(realGateway());
     const { socket, received } = await connectTo();

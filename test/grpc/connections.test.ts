@@ -359,25 +359,3 @@ describe("a connection's share of streams", () => {
     await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(8).fill(4));
   });
 });
-
-describe('a client that opens and cancels streams as fast as it can', () => {
-  it('is cut off, and the others are served', async () => {
-    const server = await startTestServer();
-    const other = connectTo(server);
-    await echoes(other);
-    const session = connectTo(server);
-    let opened = 0;
-    const flood = setInterval(() => {
-      for (let made = 0; made < 100 && !session.closed && !session.destroyed; made++) {
-        opened += 1;
-        requestOn(session, SLOW)
-          .on('error', () => undefined)
-          .close(constants.NGHTTP2_CANCEL);
-      }
-    });
-    await new Promise((resolve) => session.once('close', resolve));
-    clearInterval(flood);
-    expect(opened).toBeLessThan(20_000);
-    await echoes(other);
-  });
-});

@@ -1,4 +1,4 @@
-import { createFileRegistry, fromBinary, toJson } from '@bufbuild/protobuf';
+import { fromBinary } from '@bufbuild/protobuf';
 import {
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
@@ -119,23 +119,6 @@ describe.each(VERSIONS)('reflection %s', (version) => {
       ]),
     );
     expect(names).toHaveLength(6);
-  });
-
-  it('keeps the options of methods and fields', async () => {
-    const [answer] = await ask(version, { file_by_filename: CONTRACT });
-    const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
-    const [contract] = filesOf(answer).map((file) => toJson(FileDescriptorProtoSchema, file, { registry }));
-    expect(contract).toMatchObject({
-      service: [
-        {
-          method: [
-            { options: { '[google.api.http]': { post: '/v1/routing', body: 'route' } } },
-            { options: { '[google.api.http]': { get: '/v1/routing/{route_id}' } } },
-          ],
-        },
-      ],
-    });
-    expect(JSON.stringify(contract)).toContain('"[google.api.field_behavior]":["OUTPUT_ONLY","IMMUTABLE"]');
   });
 
   it('lists the extension numbers of a type', async () => {

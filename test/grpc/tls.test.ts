@@ -67,12 +67,6 @@ describe('the gRPC server with TLS', () => {
     });
   });
 
-  it('ends idle connections', async () => {
-    const server = await openSecured({ limits: { grpcIdleMs: 200 }, times: { checkMs: 10 } });
-    const session = connectHttp2(`https://${server.address}`, { ca: authority.cert });
-    await once(session, 'close');
-  });
-
   it('closes at once if all connections are still in the handshake', async () => {
     const server = await openSecured();
     await stall(50, portOf(server.address), HELLO);

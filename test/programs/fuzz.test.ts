@@ -7,28 +7,14 @@ const SEED = ['--seed', '12'];
 /** With this seed, enough cases that one has an unknown HTTP method, and few enough to run quickly. */
 const SOME_CASES = ['--cases', '24', ...SEED];
 
-/** Runs the fault when a REST request has an unknown method. The service then responds as usual. */
-function whenVerbIsUnknown(fault: string): string {
-  return `--import ${moduleUrl(`
-    import { subscribe } from 'node:diagnostics_channel';
-    subscribe('http.server.request.start', ({ request, socket }) => {
-      if (['GET', 'HEAD', 'POST', 'OPTIONS'].includes(request.method)) return;
-      ${fault};
-    });
-  `)}`;
-}
-
-/** Changes every route in the embedded database, which the service itself never does. */
-const CHANGES_ROUTE = `
-  const { createRequire } = process.getBuiltinModule('node:module');
-  const Database = createRequire(process.argv[1])('better-sqlite3');
-  const database = new Database(process.env.DATABASE_URL.slice('sqlite:'.length));
-  database.prepare("UPDATE routes SET handler = 'planted'").run();
-  database.close()`;
-
-const ANSWERS_500 = whenVerbIsUnknown(
-  String.raw`socket.end('HTTP/1.1 500 Oops\r\ncontent-length: 4\r\n\r\noops')`,
-);
+/** Makes the service answer 500 to an unknown HTTP method. */
+const ANSWERS_500 = `--import ${moduleUrl(String.raw`
+  import { subscribe } from 'node:diagnostics_channel';
+  subscribe('http.server.request.start', ({ request, socket }) => {
+    if (['GET', 'HEAD', 'POST', 'OPTIONS'].includes(request.method)) return;
+    socket.end('HTTP/1.1 500 Oops\r\ncontent-length: 4\r\n\r\noops');
+  });
+`)}`;
 
 let programs: Programs;
 
@@ -49,31 +35,6 @@ describe('the fuzzer', { timeout: PATIENCE_MS }, () => {
     const { exitCode, stdout } = await fuzz(['--cases', '300', ...SEED]);
     expect(stdout).toMatch(/\nno failures\n$/);
     expect(exitCode).toBe(0);
-  });
-
-  it.each([
-    ['exits', 'process.exit(7)', /The service ended: \{"exitCode":7/],
-    [
-      'leaves a rejection unhandled',
-      "void Promise.reject(new Error('planted'))",
-      /The service logged: \{"level":"fatal",.*planted/,
-    ],
-    ['writes to stderr', "console.error('planted')", /The service wrote to stderr: planted/],
-    [
-      'changes a stored route',
-      CHANGES_ROUTE,
-      /FAILED in the end\n {2}The acknowledged route .* is not stored as acknowledged\./,
-    ],
-  ])('fails when the service %s', async (_, fault, finding) => {
-    const { exitCode, stdout } = await fuzz(SOME_CASES, whenVerbIsUnknown(fault));
-    expect(stdout).toMatch(finding);
-    expect(exitCode).toBe(1);
-  });
-
-  it('fails when the time is up before all cases have run', async () => {
-    const { exitCode, stdout } = await fuzz(['--cases', '100', '--seconds', '0', ...SEED]);
-    expect(stdout).toMatch(/FAILED in the end\n {2}0 of 100 cases in 0 s\./);
-    expect(exitCode).toBe(1);
   });
 
   it('fails when the service returns 500, and prints the command that repeats the case', async () => {

@@ -8,13 +8,6 @@ import { FREE_PORTS } from '../support/service.js';
 
 const SETTINGS = { ...FREE_PORTS, DATABASE_URL: 'sqlite::memory:' };
 
-it('the service with LOG_FORMAT=pretty logs human-readable lines, including the last one', async () => {
-  const service = programsOfTest().start('main', [], { ...SETTINGS, LOG_FORMAT: 'pretty' });
-  await expect.poll(() => service.stdout).toContain('INFO: listening');
-  const { stdout } = await service.stop();
-  expect(stdout).toMatch(/INFO: stopped *\n$/);
-});
-
 it('the service logs human-readable lines at a terminal', async () => {
   const main = join(built(), 'main.js');
   const command = `exec "${process.execPath}" "${main}"`;

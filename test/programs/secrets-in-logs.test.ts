@@ -189,8 +189,6 @@ describe('no secret of a request or a setting is logged', () => {
 
   it.each([
     ['main', 'DATABASE_URL'],
-    ['main', 'DATABASE_URL_FILE'],
-    ['migrate', 'DATABASE_URL'],
     ['migrate', 'DATABASE_URL_FILE'],
   ])('by %s: the password in %s, when the database cannot be reached', async (program, name) => {
     const password = 'swordfish-of-the-database';

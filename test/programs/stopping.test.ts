@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
-import { Agent, type IncomingMessage, request as send } from 'node:http';
 import { join, resolve } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { built } from '../support/built.js';
@@ -10,8 +9,8 @@ import { freePort } from '../support/free-port.js';
 import { itOn } from '../support/needs.js';
 import { OtlpCollector } from '../support/otlp-collector.js';
 import { LEASH, moduleUrl, type Program, type Programs } from '../support/process.js';
-import { createOver, getOver, httpUrlOf, programsOfTest, ROUTE } from '../support/program-fixture.js';
-import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
+import { createOver, getOver, httpUrlOf, programsOfTest } from '../support/program-fixture.js';
+import { SERVICE_SETTINGS } from '../support/service.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 
 /** Longer than any test waits. */
@@ -45,14 +44,11 @@ const FAULTY = moduleUrl(`
   process.on('SIGUSR2', () => { throw new Error('unforeseen'); });
   process.on('SIGWINCH', () => void Promise.reject(new Error('unforeseen')));
 `);
-/** The environment of a service whose only HTTP server, the listener for operators, runs this code to close. */
-function closing(body: string): Record<string, string> {
-  const module = moduleUrl(`
-    import { Server } from 'node:http';
-    Server.prototype.close = () => { ${body} };
-  `);
-  return { ROLE: 'grpc', NODE_OPTIONS: `--import ${module}` };
-}
+/** An HTTP server, such as the listener for operators, fails to close. */
+const CLOSES_NOT = moduleUrl(`
+  import { Server } from 'node:http';
+  Server.prototype.close = () => { throw new Error('unforeseen'); };
+`);
 
 it('a stop logs each step with its time, even while the threads that write the log are busy', async () => {
   const drainMs = 500;
@@ -84,67 +80,25 @@ it('a stop logs each step with its time, even while the threads that write the l
   await expect(fetch(url)).rejects.toThrow();
 });
 
-describe('after a signal to stop', () => {
-  it('the health check reports not serving while calls still succeed', async () => {
-    const service = run({ DRAIN_DELAY_MS: NEVER_MS });
-    const url = await httpUrlOf(service);
-    void service.stop();
-    await service.line('not serving');
-    await expect(fetch(`${url}/healthz`)).resolves.toMatchObject({ status: 503 });
-    await expect(createOver(url)).resolves.toMatchObject({ status: 201 });
-  });
-
-  it('a request in progress completes before the service exits', async () => {
-    const service = run();
-    const url = new URL(await httpUrlOf(service));
-    const agent = new Agent({ keepAlive: true });
-    const body = Buffer.from(JSON.stringify(ROUTE));
-    const request = send({
-      agent,
-      host: url.hostname,
-      port: url.port,
-      path: '/v1/routing',
-      method: 'POST',
-      headers: {
-        authorization: `Bearer ${tokenFor()}`,
-        'content-type': 'application/json',
-        'content-length': body.length,
-        expect: '100-continue',
-      },
-    });
-    request.flushHeaders();
-    await once(request, 'continue');
-    request.write(body.subarray(0, 10));
-    const ended = service.stop();
-    await service.line('stopping');
-    request.end(body.subarray(10));
-    const [response] = (await once(request, 'response')) as [IncomingMessage];
-    expect(response.statusCode).toBe(201);
-    response.resume();
-    await expect(ended).resolves.toMatchObject({ exitCode: 0 });
-    agent.destroy();
-  });
-
-  it('further signals have no effect for a second, and then end the service at once with a complete log', async () => {
-    const service = run({ DRAIN_DELAY_MS: NEVER_MS });
-    await service.line('listening');
-    let ended = false;
-    void service.ended.then(() => (ended = true));
-    await expect
-      .poll(() => {
-        void service.stop('SIGTERM');
-        return ended;
-      })
-      .toBe(true);
-    await expect(service.ended).resolves.toMatchObject({ exitCode: 143 });
-    const lines = service.lines();
-    expect(lines.filter(({ msg }) => msg === 'stopping')).toHaveLength(1);
-    expect(lines.at(-1)).toMatchObject({ msg: 'exiting before everything is closed', signal: 'SIGTERM' });
-    const [stopping, ending] = ['stopping', 'exiting before everything is closed'].map((message) =>
-      Date.parse(String(lines.find(({ msg }) => msg === message)?.['time'])),
-    );
-    expect(Number(ending) - Number(stopping)).toBeGreaterThanOrEqual(999);
-  });
+it('further signals to stop have no effect for a second, and then end the service at once with a complete log', async () => {
+  const service = run({ DRAIN_DELAY_MS: NEVER_MS });
+  await service.line('listening');
+  let ended = false;
+  void service.ended.then(() => (ended = true));
+  await expect
+    .poll(() => {
+      void service.stop('SIGTERM');
+      return ended;
+    })
+    .toBe(true);
+  await expect(service.ended).resolves.toMatchObject({ exitCode: 143 });
+  const lines = service.lines();
+  expect(lines.filter(({ msg }) => msg === 'stopping')).toHaveLength(1);
+  expect(lines.at(-1)).toMatchObject({ msg: 'exiting before everything is closed', signal: 'SIGTERM' });
+  const [stopping, ending] = ['stopping', 'exiting before everything is closed'].map((message) =>
+    Date.parse(String(lines.find(({ msg }) => msg === message)?.['time'])),
+  );
+  expect(Number(ending) - Number(stopping)).toBeGreaterThanOrEqual(999);
 });
 
 it(
@@ -182,19 +136,8 @@ it(
   NPM_START_MS,
 );
 
-it('a resource that does not close is abandoned after eight seconds, with exit code 0', async () => {
-  const service = run(closing(''));
-  await service.line('listening');
-  await expect(service.stop()).resolves.toMatchObject({ exitCode: 0, stderr: '' });
-  expect(messagesOf(service).slice(-3)).toEqual([
-    'closed the database',
-    'not everything could be closed in time',
-    'stopped',
-  ]);
-});
-
 it('a resource that fails to close leads to exit code 1, after everything else has closed', async () => {
-  const service = run(closing("throw new Error('unforeseen');"));
+  const service = run({ ROLE: 'grpc', NODE_OPTIONS: `--import ${CLOSES_NOT}` });
   await service.line('listening');
   await expect(service.stop()).resolves.toMatchObject({ exitCode: 1, stderr: '' });
   expect(messagesOf(service).slice(-2)).toEqual(['closed the database', 'not everything could be closed']);

@@ -6,7 +6,7 @@ import { OtlpCollector } from '../support/otlp-collector.js';
 import { moduleUrl, type Program, type Programs } from '../support/process.js';
 import { createOver, httpUrlOf, programsOfTest } from '../support/program-fixture.js';
 import { SERVICE_SETTINGS } from '../support/service.js';
-import { chainOf, clientSpan } from '../watch/tracing/traced-service.js';
+import { clientSpan } from '../watch/tracing/traced-service.js';
 
 /** Runs in Node's module loader thread and prints the URL of each imported module. */
 const PRINTING = moduleUrl(`
@@ -59,28 +59,6 @@ describe('the code of OpenTelemetry', () => {
     expect(stderr).toContain('/dist/app.js');
     const loaded = stderr.match(/(?<=node_modules\/)@opentelemetry\/[^/]+/g) ?? [];
     expect(new Set(loaded).size).toBe(packages);
-  });
-});
-
-describe('two processes', () => {
-  it('share one trace', async () => {
-    const collector = await openCollector();
-    const { settings } = collector;
-    const server = run({ ...settings, ROLE: 'grpc', OTEL_SERVICE_NAME: 'server' });
-    const { grpc } = await server.line('listening');
-    const apart = { ROLE: 'gateway', GRPC_UPSTREAM: String(grpc), OTEL_SERVICE_NAME: 'gateway' };
-    const gateway = run({ ...settings, ...apart });
-    const client = clientSpan();
-    await createIn(gateway, client);
-    const chain = chainOf(await collector.received(4, ({ traceId }) => traceId === client.traceId));
-    expect(chain.map(({ kind, resource }) => `${String(resource['service.name'])} ${kind}`)).toEqual([
-      'gateway SERVER',
-      'gateway CLIENT',
-      'server SERVER',
-      'server CLIENT',
-    ]);
-    const lines = [...server.lines(), ...gateway.lines()].filter((line) => 'requestId' in line);
-    expect(lines.map((line) => line['traceId'])).toEqual([client.traceId, client.traceId]);
   });
 });
 

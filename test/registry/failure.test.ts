@@ -13,6 +13,7 @@ describe('a value quoted in a message', () => {
       String.raw`"\u{e0001}1"`,
     ],
     ['has lone surrogates escaped', 'a\ud83db', String.raw`"a\u{d83d}b"`],
+    ['has 40 characters in full', '😀'.repeat(40), `"${'😀'.repeat(40)}"`],
     ['is truncated after 40 characters', '😀'.repeat(41), `"${'😀'.repeat(40)}…"`],
   ])('%s', (_, text, shown) => {
     expect(quote(text)).toBe(shown);

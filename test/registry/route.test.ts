@@ -33,23 +33,15 @@ describe('a valid definition', () => {
 
 describe('an invalid definition', () => {
   it.each<[string, Partial<RouteDefinition>, string[]]>([
-    ['an empty method', { method: '' }, ['method']],
-    ['a method of 33 characters', { method: 'M'.repeat(33) }, ['method']],
-    ['a method with a space', { method: 'GE T' }, ['method']],
     ['a method of 33 characters with a space', { method: `GE T${'M'.repeat(29)}` }, ['method', 'method']],
     ['a method with a trailing line break', { method: 'GET\n' }, ['method']],
     ['a non-ASCII method', { method: 'GÉT' }, ['method']],
     ['an empty path', { path: '' }, ['path']],
-    ['65 middleware', { middleware: Array<string>(65).fill('log') }, ['middleware']],
     [
       '65 empty middleware names, of which only 64 are checked',
       { middleware: Array<string>(65).fill('') },
       ['middleware', ...Array.from({ length: 64 }, (_, index) => `middleware[${index}]`)],
     ],
-    ['an empty middleware name', { middleware: ['log', ''] }, ['middleware[1]']],
-    ['an empty handler', { handler: '' }, ['handler']],
-    ['a handler of 256 characters', { handler: 'h'.repeat(256) }, ['handler']],
-    ['a handler of 256 characters that take four bytes each', { handler: '😀'.repeat(256) }, ['handler']],
     ['a NUL', { handler: 'a\0b' }, ['handler']],
     ['a C1 control character', { handler: 'a\u0085b' }, ['handler']],
     [
@@ -59,7 +51,6 @@ describe('an invalid definition', () => {
     ],
     ['as many trailing spaces as fit', { handler: `h${' '.repeat(254)}` }, ['handler']],
     ['a lone surrogate', { handler: 'a\ud800b' }, ['handler']],
-    ['a leading space', { handler: ' h' }, ['handler']],
     ['a trailing space', { middleware: ['h '] }, ['middleware[0]']],
     ['a trailing no-break space', { handler: 'h\u00a0' }, ['handler']],
     ['a trailing tab, as a control character and as whitespace', { handler: 'h\t' }, ['handler', 'handler']],
@@ -77,40 +68,21 @@ describe('an invalid definition', () => {
     ]);
   });
 
-  it('is described by what is allowed, then what came', () => {
-    expect(checkDefinition({ ...VALID, method: 'GE T', handler: 'h'.repeat(256) })).toEqual([
-      {
-        field: 'method',
-        description: `Must be ASCII letters, digits and any of !#$%&'*+-.^_\`|~ (RFC 9110); got "GE T".`,
-      },
-      { field: 'handler', description: 'Must be 1 to 255 characters; got 256.' },
-    ]);
-  });
-
-  it.each<[Partial<RouteDefinition>, string]>([
-    [{ method: '' }, 'Must be an HTTP method of 1 to 32 characters, such as "GET"; got none.'],
-    [{ method: 'M'.repeat(33) }, 'Must be 1 to 32 characters; got 33.'],
-    [{ middleware: Array<string>(65).fill('m') }, 'Must be 0 to 64 names; got 65.'],
-    [{ middleware: [''] }, 'Must be a name of 1 to 255 characters; got none.'],
-    [{ handler: '😀'.repeat(256) }, 'Must be 1 to 255 characters; got 256.'],
-    [{ handler: 'a\nb' }, 'Must have no control characters; got "a\\u{a}b".'],
-    [{ handler: ' h' }, 'Must not begin or end with whitespace; got " h".'],
-  ])('of %j says what to change', (change, description) => {
-    expect(checkDefinition({ ...VALID, ...change }).map((violation) => violation.description)).toEqual([
-      description,
-    ]);
-  });
-
-  it('has a value of 40 characters quoted in full', () => {
-    const [violation] = checkDefinition({ ...VALID, handler: `\u0007${'x'.repeat(39)}` });
-    expect(violation?.description).toContain(`"\\u{7}${'x'.repeat(39)}"`);
-  });
-
-  it('has invisible characters escaped and long values truncated', () => {
-    const [violation] = checkDefinition({ ...VALID, handler: `\u0007\u202e${'x'.repeat(60)}` });
-    expect(violation?.description).toBe(
-      `Must have no control characters; got "\\u{7}\\u{202e}${'x'.repeat(38)}…".`,
-    );
+  it.each<[Partial<RouteDefinition>, string, string]>([
+    [{ method: '' }, 'method', 'Must be an HTTP method of 1 to 32 characters, such as "GET"; got none.'],
+    [{ method: 'M'.repeat(33) }, 'method', 'Must be 1 to 32 characters; got 33.'],
+    [
+      { method: 'GE T' },
+      'method',
+      `Must be ASCII letters, digits and any of !#$%&'*+-.^_\`|~ (RFC 9110); got "GE T".`,
+    ],
+    [{ middleware: Array<string>(65).fill('m') }, 'middleware', 'Must be 0 to 64 names; got 65.'],
+    [{ middleware: ['log', ''] }, 'middleware[1]', 'Must be a name of 1 to 255 characters; got none.'],
+    [{ handler: '😀'.repeat(256) }, 'handler', 'Must be 1 to 255 characters; got 256.'],
+    [{ handler: 'a\nb' }, 'handler', 'Must have no control characters; got "a\\u{a}b".'],
+    [{ handler: ' h' }, 'handler', 'Must not begin or end with whitespace; got " h".'],
+  ])('of %j is reported for its field with what is allowed, then what came', (change, field, description) => {
+    expect(checkDefinition({ ...VALID, ...change })).toEqual([{ field, description }]);
   });
 });
 
@@ -175,31 +147,8 @@ describe('two definitions', () => {
     expect(sameDefinition(VALID, { ...VALID, middleware: [...VALID.middleware] })).toBe(true);
   });
 
-  it.each([
-    ['different parameter names', '/tasks/:id', '/tasks/:task_id'],
-    ['several different parameter names', '/a/:x/:y/c', '/a/:y/:x/c'],
-    ['different names within a segment', '/:a-:b.:c', '/:x-:y.:z'],
-    ['different names of wildcards', '/files/*path', '/files/*rest'],
-    ['a wildcard with a name and one without', '/files/*path', '/files/*'],
-    ['different ways to write a colon', '/jobs::run', String.raw`/jobs\:run`],
-  ])('with %s are duplicates', (_, one, other) => {
-    expect(shapeOf({ ...VALID, path: one })).toBe(shapeOf({ ...VALID, path: other }));
-  });
-
-  it.each([
-    ['a final slash', '/tasks', '/tasks/'],
-    ['letter case', '/tasks', '/Tasks'],
-    ['a parameter in place of a literal segment', '/tasks/id', '/tasks/:id'],
-    ['a constraint', String.raw`/:id(\d+)`, '/:id'],
-    ['the text of a constraint', String.raw`/:id(\d+)`, String.raw`/:id(\d*)`],
-    ['a modifier', '/:id?', '/:id'],
-    ['a parameter in place of a literal colon', '/:a:b', '/:a::b'],
-    ['the text after a literal colon', String.raw`/tasks\:run`, String.raw`/tasks\:stop`],
-  ])('that differ in %s are not duplicates', (_, one, other) => {
-    expect(shapeOf({ ...VALID, path: one })).not.toBe(shapeOf({ ...VALID, path: other }));
-  });
-
-  it('with different methods are not duplicates', () => {
-    expect(shapeOf(VALID)).not.toBe(shapeOf({ ...VALID, method: 'get' }));
+  it('that differ only in the names of parameters are duplicates, but not with different methods', () => {
+    expect(shapeOf({ ...VALID, path: '/users/:name' })).toBe(shapeOf(VALID));
+    expect(shapeOf({ ...VALID, method: 'get' })).not.toBe(shapeOf(VALID));
   });
 });

@@ -1,5 +1,5 @@
 /** Patterns as the documentation of each router teaches to write them: one of each kind. */
-export const ROUTER_PATTERNS: Readonly<Record<string, readonly string[]>> = {
+const ROUTER_PATTERNS: Readonly<Record<string, readonly string[]>> = {
   'Express 4': [
     '/',
     '/contact',
@@ -169,37 +169,3 @@ export const ROUTER_PATTERNS: Readonly<Record<string, readonly string[]>> = {
 export const EVERY_ROUTER_PATTERN = Object.entries(ROUTER_PATTERNS).flatMap(([router, patterns]) =>
   patterns.map((path) => ({ router, path })),
 );
-
-/** What a router accepts and the registry refuses, with the sentence. */
-export const REFUSED_ROUTER_PATTERNS: readonly { router: string; path: string; problem: string }[] = [
-  { router: 'Express 4', path: '*', problem: 'Must begin with "/"; got "*".' },
-  { router: 'Express 5', path: '{/:lang}/about', problem: 'Must begin with "/"; got "{".' },
-  { router: 'Rails', path: '(:locale)/posts', problem: 'Must begin with "/"; got "(".' },
-  { router: 'Rails', path: 'photos/:id', problem: 'Must begin with "/"; got "p".' },
-  {
-    router: 'Express 5',
-    path: '/:"full name"',
-    problem: 'Must be visible ASCII characters, others percent-encoded; got " ".',
-  },
-  {
-    router: 'Vue Router',
-    path: '/café',
-    problem: 'Must be visible ASCII characters, others percent-encoded; got "é".',
-  },
-  {
-    router: 'Express 5',
-    path: '/{optional}',
-    problem: 'Must write a parameter as ":optional"; got "{optional}".',
-  },
-  { router: 'Sinatra', path: '/{name}', problem: 'Must write a parameter as ":name"; got "{name}".' },
-  {
-    router: 'Fastify (find-my-way)',
-    path: '/:a/x/:a',
-    problem: 'Must name each parameter once; got ":a" twice.',
-  },
-  {
-    router: 'gin',
-    path: '/a//b',
-    problem: 'Must have no empty segment but after a final "/"; got "//".',
-  },
-];

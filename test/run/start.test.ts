@@ -8,7 +8,6 @@ import { firstBlock } from '../../bench/load/hpack.js';
 import {
   abortsAfterSessionError,
   abortsAtPing,
-  containerOfThisProcess,
   firstSteps,
   listenOrExplain,
   warnAtStart,
@@ -119,16 +118,6 @@ function tokens(key: TokenKey) {
 const LOCAL = tokens({ kind: 'local', file: 'data/jwt-secret' });
 
 describe('the first steps', () => {
-  it('show the addresses of the service and a token command in four lines', () => {
-    expect(firstSteps(PLACES, LOCAL, undefined)).toBe(`
-gRPC   127.0.0.1:50051
-REST   http://127.0.0.1:8080/api
-docs   http://127.0.0.1:8080/api/docs
-token  export TOKEN=$(npm run --silent token -- --scope "routes:read routes:write" --sub me)
-
-`);
-  });
-
   it('appear in the README exactly as printed', () => {
     const readme = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
     const places = { ...PLACES, httpUrl: 'http://127.0.0.1:8080' };
@@ -166,10 +155,6 @@ token  export TOKEN=$(npm run --silent token -- --scope "routes:read routes:writ
     expect(firstSteps(gateway, undefined, undefined)).toBe('\nREST   http://127.0.0.1:8080/api\n\n');
     const server = { ...PLACES, httpUrl: undefined };
     expect(firstSteps(server, LOCAL, undefined)).toMatch(/^\ngRPC .*\ntoken .*\n\n$/);
-  });
-
-  it('under npm show the commands for a folder', () => {
-    expect(containerOfThisProcess({ npm_lifecycle_event: 'start' })).toBeUndefined();
   });
 });
 

@@ -20,17 +20,6 @@ const URL = 'mysql://u:p@h/d';
 describe('the TLS settings', () => {
   it.each<[string, Record<string, string>, object]>([
     ['are unset by default', GATEWAY, { tls: undefined, http: { upstreamTls: undefined } }],
-    ['name a certificate and its key', PAIR, { tls: { certFile: 'c', keyFile: 'k', caFile: undefined } }],
-    [
-      'name client CAs',
-      { ...PAIR, TLS_CLIENT_CA_FILE: 'a' },
-      { tls: { certFile: 'c', keyFile: 'k', caFile: 'a' } },
-    ],
-    [
-      'of the upstream channel need no files',
-      { ...GATEWAY, GRPC_UPSTREAM_TLS: 'on' },
-      { http: { upstreamTls: { certFile: undefined, keyFile: undefined, caFile: undefined } } },
-    ],
     [
       'of the upstream channel name files',
       { ...GATEWAY, GRPC_UPSTREAM_TLS: 'on', GRPC_UPSTREAM_CA_FILE: 'a', ...UPSTREAM_PAIR },

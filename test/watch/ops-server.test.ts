@@ -35,7 +35,6 @@ describe('the listener for operators', () => {
       text: '{"status":"ready","checks":{"process":{"ok":true,"state":"running"}}}\n',
     },
     { path: '/metrics', status: 200, text: 'a 1\n' },
-    { path: '/metrics?name=a', status: 200, text: 'a 1\n' },
     { path: '/', status: 404, text: '{"error":"There are /metrics, /livez and /readyz."}\n' },
     { path: '/metrics/', status: 404, text: '{"error":"There are /metrics, /livez and /readyz."}\n' },
   ])('responds to GET $path with $status', async ({ path, status, text }) => {

@@ -96,14 +96,6 @@ describe('a create', () => {
     expect(failure).toMatchObject({ status: 'INTERNAL' });
   });
 
-  it('fails with UNAVAILABLE if its stream is reset because of an internal error', async () => {
-    const address = await startHttp2Server((_session, stream) => {
-      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-    });
-    const failure = await failureOf(clientFor(address).createRoute(DEFINITION));
-    expect(failure).toMatchObject({ status: 'UNAVAILABLE' });
-  });
-
   it('is sent again after REFUSED_STREAM, which does not count as an attempt', async () => {
     let streams = 0;
     const address = await startHttp2Server((_session, stream, earlier) => {

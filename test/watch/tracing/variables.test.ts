@@ -13,13 +13,6 @@ describe('the variables of the OpenTelemetry specification', () => {
     expect(span?.resource).toMatchObject({ 'service.name': 'mine', 'deployment.environment.name': 'test' });
   });
 
-  it('turn on compression', async () => {
-    const service = await tracedService({}, { OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip' });
-    await fetch(`${service.httpUrl}/healthz`);
-    await service.collector.received(1, ({ name }) => name === 'GET /healthz');
-    expect(service.collector.bodies[0]?.subarray(0, 2).toString('hex')).toBe('1f8b');
-  });
-
   it.each([
     ['parentbased_traceidratio', 3],
     ['traceidratio', 0],
