@@ -62,7 +62,10 @@ const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
       'test/watch/tracing/service-spans.test.ts',
     ],
   }),
-  browser: project('browser', ['server', 'chromium'], { include: ['test/browser/*.test.ts'] }),
+  browser: project('browser', ['server', 'chromium'], {
+    include: ['test/browser/*.test.ts'],
+    globalSetup: ['test/support/global-setup.ts', 'packages/transcoder/test/support/contracts.ts'],
+  }),
   deploy: project(
     'deploy',
     [

@@ -1,7 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { errorOf, httpRequest } from './support/http-request.js';
-import { rawExchange } from './support/library-transcoder.js';
+import { errorOf, httpRequest, rawExchange } from './support/http-request.js';
 import { opening } from './support/opening.js';
 import { startReflecting } from './support/reflecting-server.js';
 import { originOf, startCommand } from './support/running-command.js';

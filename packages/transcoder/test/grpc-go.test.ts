@@ -6,7 +6,8 @@ import { libraryDescriptorSet } from './support/library-contract.js';
 import { listen } from './support/grpc-server.js';
 import { startHttp2Server } from './support/http2-server.js';
 import { get } from './grpc-gateway/request.js';
-import { rawExchange, startTranscoder } from './support/library-transcoder.js';
+import { rawExchange } from './support/http-request.js';
+import { startTranscoder } from './support/library-transcoder.js';
 import { opening } from './support/opening.js';
 import { PATH, unaryCall } from './support/unary-call.js';
 

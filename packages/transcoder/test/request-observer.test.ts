@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { TranscoderOptions } from '../src/options.js';
 import type { RequestObservation, RequestObserver, RequestOutcome } from '../src/request-observer.js';
-import { httpRequest } from './support/http-request.js';
-import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
+import { httpRequest, rawExchange } from './support/http-request.js';
+import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import { MEMBER } from './support/library-server.js';
 import { opening } from './support/opening.js';
 

@@ -19,7 +19,7 @@ it('the README shows the example that reads rules from a YAML file', () => {
 it('the example serves what a YAML file binds, and leaves out the mixins that the contract lacks', async () => {
   const called: string[] = [];
   const { handler, skipped } = withRulesOf(read('test/contract/branch/branch_v1.yaml'), {
-    descriptorSet: branchImage(),
+    descriptorSet: branchImage,
     upstream: {
       unary: ({ path }) => {
         called.push(path);

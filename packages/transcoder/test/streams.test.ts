@@ -9,8 +9,7 @@ import { StatusSchema } from '../src/gen/google/rpc/status_pb.js';
 import type { ReplyStream, UnaryCall, Upstream } from '../src/upstream.js';
 import { Deferred } from './support/deferred.js';
 import { type FeedCall, feedMessage, startFeed } from './support/feed-server.js';
-import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
-import { rawExchange } from './support/library-transcoder.js';
+import { errorOf, httpRequest, reasonOf, rawExchange } from './support/http-request.js';
 import { settled } from './support/settled.js';
 
 const ENTRIES = '/v1/topics/news/entries';

@@ -5,9 +5,9 @@ import { Code } from '../src/gen/google/rpc/code_pb.js';
 import { MAX_UNSENT } from '../src/http/exchange.js';
 import type { LogKind } from '../src/log.js';
 import type { Guard, UnaryCall, Upstream } from '../src/upstream.js';
-import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
+import { errorOf, httpRequest, reasonOf, rawExchange } from './support/http-request.js';
 import { LibraryServer, MEMBER } from './support/library-server.js';
-import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
+import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import { opening } from './support/opening.js';
 
 async function start(...given: Parameters<typeof startTranscoder>): Promise<RunningTranscoder> {

@@ -7,7 +7,7 @@ import { branchImage, withRule } from './support/library-contract.js';
 import { LibraryServer } from './support/library-server.js';
 import { listening } from './support/listening.js';
 
-const image = branchImage();
+const image = branchImage;
 
 /** Serves the contract of a branch, over the library's upstream, on a loopback port. */
 async function start(options: Partial<TranscoderOptions> = {}): Promise<string> {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstOf } from './support/library-contract.js';
-import { errorOf, fieldsOf, reasonOf } from './support/http-request.js';
-import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
+import { errorOf, fieldsOf, reasonOf, rawExchange } from './support/http-request.js';
+import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import { MEMBER } from './support/library-server.js';
 
 let gateway: RunningTranscoder;

@@ -2,8 +2,8 @@ import fc from './support/fast-check.js';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { feedMessage, startFeed } from './support/feed-server.js';
-import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
-import { httpRequest, type HttpResponse } from './support/http-request.js';
+import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
+import { httpRequest, type HttpResponse, rawExchange } from './support/http-request.js';
 import { messageType } from './support/library-contract.js';
 import { MEMBER } from './support/library-server.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
-import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
+import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import {
   errorOf,
   fieldsOf,
@@ -8,6 +8,7 @@ import {
   reasonOf,
   type HttpRequest,
   type HttpResponse,
+  rawExchange,
 } from './support/http-request.js';
 import { CREATED_AT, MEMBER, VISITOR } from './support/library-server.js';
 

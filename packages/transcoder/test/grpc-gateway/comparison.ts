@@ -6,7 +6,7 @@ import { equals, fromBinary, type JsonObject, type JsonValue, type Message } fro
 import { createTranscoder } from '../../src/transcoder.js';
 import { isObject } from '../../src/fields/text-value.js';
 import { comparedDescriptorSet } from '../support/library-contract.js';
-import { rawExchange } from '../support/library-transcoder.js';
+import { rawExchange } from '../support/http-request.js';
 import { ComparedServer, typeOf } from './compared-server.js';
 import type { RawRequest } from './request.js';
 

@@ -8,7 +8,7 @@ import { ContractComments } from '../../src/openapi/contract-comments.js';
 import { Names } from '../../src/openapi/names.js';
 import { VERBS } from '../../src/openapi/open-api.js';
 import { httpRequest } from '../support/http-request.js';
-import { branchImage, shopImage } from '../support/library-contract.js';
+import { bareBranch, shopImage } from '../support/library-contract.js';
 import { startTranscoder } from '../support/library-transcoder.js';
 import { library, operationOf, schemaOf, shop } from '../support/described.js';
 
@@ -213,7 +213,7 @@ describe('a comment', () => {
   });
 
   it('has a default if the descriptor set has none', () => {
-    const bare = describeContract({ descriptorSet: branchImage('--exclude-source-info') });
+    const bare = describeContract({ descriptorSet: bareBranch });
     expect(bare.tags[0]?.description).toMatch(/^The methods of /);
   });
 
