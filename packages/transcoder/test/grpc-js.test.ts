@@ -15,11 +15,10 @@ import type { UnaryCall, UnaryReply } from '../src/upstream.js';
 import { certificates } from '../../client/test/support/certificates.js';
 import { Caller } from './support/caller.js';
 import { Deferred } from './support/deferred.js';
-import { resetAfterHeaders } from './support/frames.js';
 import { type GrpcReply, listen } from './support/grpc-server.js';
 import { startHttp2Server } from './support/http2-server.js';
 import { opening } from './support/opening.js';
-import { serveSockets } from './support/socket-server.js';
+import { resetAfterHeaders, serveSockets } from './support/socket-server.js';
 import { PATH, unaryCall } from './support/unary-call.js';
 
 type Answer = (call: UnaryCall) => GrpcReply | Promise<GrpcReply>;

@@ -1,16 +1,15 @@
-import { spawn, type StdioOptions } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { Metadata } from '@grpc/grpc-js';
 import { build, type Format } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { certificates } from '../../client/test/support/certificates.js';
 import { listen } from './support/grpc-server.js';
 import { errorOf, httpRequest, reasonOf, type HttpRequest } from './support/http-request.js';
 import { libraryDescriptorSet } from './support/library-contract.js';
-import { LibraryServer, MEMBER } from './support/library-server.js';
+import { libraryOverGrpc, MEMBER } from './support/library-server.js';
 import { opening } from './support/opening.js';
 import { installPacked, type PackedPackage } from './support/packed-package.js';
 import { startReflecting } from './support/reflecting-server.js';
@@ -70,7 +69,7 @@ export const hooked = (transcoder: ReturnType<typeof createTranscoder>) =>
   });
 `;
 
-const OUTPUT: StdioOptions = ['ignore', 'pipe', 'inherit'];
+const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit'];
 
 describe('the packed package', () => {
   let user: PackedPackage;
@@ -95,7 +94,7 @@ describe('the packed package', () => {
 
   /** Starts a program of the user. Returns the first line that it prints. */
   async function start(...args: readonly string[]): Promise<string> {
-    const child = spawn('node', args, { cwd: user.folder, stdio: OUTPUT });
+    const child = spawn('node', args, { cwd: user.folder, stdio });
     onTestFinished(() => void child.kill());
     const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
     return line;
@@ -110,11 +109,8 @@ describe('the packed package', () => {
   it("serves a contract and the server's failures with node:http, Express 5 and TLS", async () => {
     write('package.json', '{"type":"module"}');
     await user.compile(write('serve.ts', SERVE));
-    const library = new LibraryServer();
-    const server = await listen(
-      { unary: async (call) => ({ ...(await library.unary(call)), trailers: new Metadata() }) },
-      ['/library.v1.Library/GetShelf', '/library.v1.Probe/Hang'],
-    );
+    const methods = ['/library.v1.Library/GetShelf', '/library.v1.Probe/Hang'];
+    const server = await listen({ unary: libraryOverGrpc() }, methods);
     const [plain, express, secure] = (await start('serve.js', server.address)).split(',');
     const get = (path: string): HttpRequest => ({
       path,
@@ -181,7 +177,7 @@ describe('the packed package', () => {
     async (signal) => {
       const { address } = opening(await startReflecting());
       const command = join(user.folder, 'node_modules/.bin/transcoder');
-      const child = spawn(command, ['--target', address, '--port', '0'], { stdio: OUTPUT });
+      const child = spawn(command, ['--target', address, '--port', '0'], { stdio });
       const closed = once(child, 'close');
       const lines: string[] = [];
       createInterface(child.stdout).on('line', (line) => lines.push(line));

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { createTranscoder } from '../src/transcoder.js';
 import { libraryDescriptorSet } from './support/library-contract.js';
 import { LibraryServer } from './support/library-server.js';
-import { listening } from './support/listening.js';
+import { listening } from './support/opening.js';
 
 /** Serves one resource with a body in pieces. Returns its URL, and the outcomes that an observer receives. */
 async function serve(body: AsyncIterable<Uint8Array>): Promise<{ url: string; told: object[] }> {

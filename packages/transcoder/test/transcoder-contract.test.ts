@@ -5,7 +5,7 @@ import { createTranscoder } from '../src/transcoder.js';
 import { errorOf, httpRequest } from './support/http-request.js';
 import { branchImage, withRule } from './support/library-contract.js';
 import { LibraryServer } from './support/library-server.js';
-import { listening } from './support/listening.js';
+import { listening } from './support/opening.js';
 
 const image = branchImage;
 

@@ -244,27 +244,6 @@ describe('a request that breaks a rule of HTTP', () => {
     expectErrorShape(response);
   });
 
-  const UNCLEAR = 'got a body without a clear end.';
-  it.each([
-    { lines: [], description: 'Must be given once; got none.' },
-    { lines: ['Host: a', 'Host: a'], description: 'Must be given once; got 2 lines.' },
-    {
-      lines: [`Host: /${'a'.repeat(100)}`],
-      description: `Must be a name or an address, with or without a port; got "/${'a'.repeat(63)}…".`,
-    },
-    {
-      lines: ['Host: x', 'Transfer-Encoding: gzip'],
-      description: `Must be chunked, with HTTP/1.1 and without Content-Length; ${UNCLEAR}`,
-    },
-    {
-      lines: ['Host: x', 'Content-Length: +1'],
-      description: `Must be one decimal number, without Transfer-Encoding; ${UNCLEAR}`,
-    },
-  ])('is refused with what is allowed, then what came: $description', async ({ lines, description }) => {
-    const response = await onlyResponse(head(post, ...lines, CLOSE));
-    expect(Buffer.from(response.text, 'latin1').toString()).toContain(JSON.stringify(description));
-  });
-
   it('keeps its id and gets the methods of the server in Allow if it is a CONNECT', async () => {
     const { head: headers } = await onlyResponse(
       head('CONNECT a:1 HTTP/1.1', 'Host: a:1', 'X-Request-Id: mine'),

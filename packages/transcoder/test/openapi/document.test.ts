@@ -101,10 +101,6 @@ describe('an OpenAPI document', () => {
     expect(operationOf(shop(), 'Till_getItem')).toMatchObject({ deprecated: true, tags: ['Till'] });
     expect(operationOf(shop(), 'createItem')).not.toHaveProperty('deprecated');
   });
-
-  it('has a schema of its own for errors', () => {
-    expect(schemaOf(shop(), 'Error')).toMatchObject({ description: 'The body of every error response.' });
-  });
 });
 
 describe('the headers', () => {

@@ -8,6 +8,7 @@ import {
   type JsonValue,
 } from '@bufbuild/protobuf';
 import { anyPack, AnySchema, EmptySchema, StructSchema, type Any } from '@bufbuild/protobuf/wkt';
+import { Metadata } from '@grpc/grpc-js';
 import { Code } from '../../src/gen/google/rpc/code_pb.js';
 import { RetryInfoSchema } from '../../src/gen/google/rpc/error_details_pb.js';
 import type {
@@ -18,6 +19,7 @@ import type {
   UnaryReply,
   Upstream,
 } from '../../src/upstream.js';
+import type { GrpcReply } from './grpc-server.js';
 import { messageType, registry, typeOf } from './library-contract.js';
 
 /** Credentials that may call every method. */
@@ -74,6 +76,12 @@ export class LibraryServer implements Upstream {
       for (const settle of this.#awaitHung.splice(0)) settle({ gone });
     });
   }
+}
+
+/** The library for a grpc-js server: its failures have no details. */
+export function libraryOverGrpc(initialMetadata?: Metadata): (call: UnaryCall) => Promise<GrpcReply> {
+  const server = new LibraryServer();
+  return async (call) => ({ ...(await server.unary(call)), initialMetadata, trailers: new Metadata() });
 }
 
 type Method = (call: UnaryCall) => UnaryReply;
@@ -177,10 +185,6 @@ const DETAILS = 'grpc-status-details-bin';
 
 /** The failure that the request describes. */
 function fail({ code, message, reason, scope, details }: FailRequest): UnaryReply {
-  const unknown = create(AnySchema, {
-    typeUrl: 'type.googleapis.com/nobody.Knows',
-    value: new Uint8Array([1]),
-  });
   switch (details) {
     case 'unanswered':
       return { code, details: message, answered: false };
@@ -199,8 +203,6 @@ function fail({ code, message, reason, scope, details }: FailRequest): UnaryRepl
       return described(code, message, create(AnySchema));
     case 'retry':
       return described(code, message, retryInfo(reason));
-    case 'unknown':
-      return described(code, message, unknown);
     default:
       return failed(code, message, reason, scope === '' ? {} : { scope });
   }
