@@ -67,15 +67,10 @@ describe('the command', () => {
     );
   });
 
-  it('takes an HTTP/1.0 request without Host', async () => {
+  it('takes and refuses requests as the transcoder does, such as one in HTTP/1.0 without Host', async () => {
     const { address } = await start();
     const origin = await originOf(startCommand('--target', address));
     expect(await rawExchange(origin, 'GET /v1/greetings/Ada HTTP/1.0\r\n\r\n')).toContain('Greet Ada');
-  });
-
-  it('responds to invalid requests as the transcoder does', async () => {
-    const { address } = await start();
-    const origin = await originOf(startCommand('--target', address));
     const unknown = await httpRequest(origin, { path: '/v1/greetings/Ada?unknown=1' });
     expect(errorOf(unknown)).toMatchObject({ code: 400, status: 'INVALID_ARGUMENT' });
     expect(await rawExchange(origin, 'no HTTP\r\n\r\n')).toContain('"reason":"REQUEST_MALFORMED"');

@@ -5,7 +5,7 @@ import { grpcUpstream, type GrpcUpstream } from '../src/grpc-js.js';
 import { libraryDescriptorSet } from './support/library-contract.js';
 import { listen } from './support/grpc-server.js';
 import { startHttp2Server } from './support/http2-server.js';
-import { get } from './grpc-gateway/request.js';
+import { get } from './grpc-gateway/row.js';
 import { rawExchange } from './support/http-request.js';
 import { startTranscoder } from './support/library-transcoder.js';
 import { opening } from './support/opening.js';

@@ -140,6 +140,7 @@ describe('a stream over a channel', () => {
 describe('a call over a channel', () => {
   it.each([
     ['connection', 'close'],
+    ['transfer-encoding', 'chunked'],
     [':path', '/x'],
     ['trace-bin', 'AAA='],
     ['x-name', 'ü'],

@@ -69,6 +69,7 @@ export const hooked = (transcoder: ReturnType<typeof createTranscoder>) =>
   });
 `;
 
+const ESM = '{"type":"module"}';
 const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit'];
 
 describe('the packed package', () => {
@@ -81,6 +82,8 @@ describe('the packed package', () => {
     write('library.binpb', libraryDescriptorSet);
     write('cert.pem', certificates.server.cert);
     write('key.pem', certificates.server.key);
+    write('package.json', ESM);
+    await user.compile(write('serve.ts', SERVE));
     // Makes the program executable and links it, as an installation does.
     await user.run('npm', ['rebuild', '--ignore-scripts', '@route-registry/transcoder']);
   }, PACKING_MS);
@@ -107,10 +110,9 @@ describe('the packed package', () => {
   });
 
   it("serves a contract and the server's failures with node:http, Express 5 and TLS", async () => {
-    write('package.json', '{"type":"module"}');
-    await user.compile(write('serve.ts', SERVE));
+    write('package.json', ESM);
     const methods = ['/library.v1.Library/GetShelf', '/library.v1.Probe/Hang'];
-    const server = await listen({ unary: libraryOverGrpc() }, methods);
+    const server = opening(await listen({ unary: libraryOverGrpc() }, methods));
     const [plain, express, secure] = (await start('serve.js', server.address)).split(',');
     const get = (path: string): HttpRequest => ({
       path,

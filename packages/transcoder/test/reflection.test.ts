@@ -155,17 +155,6 @@ describe('a contract by reflection', () => {
     const contract = await reflect(address, { ...insecure, types: ['b.Detail', 'x.Lacking'] });
     expect(filesOf(contract).sort()).toEqual(['a.proto', 'detail.proto']);
   });
-
-  it('can be taken over TLS, from an IP address', async () => {
-    const { cert, key } = certificates.server;
-    const identity = ServerCredentials.createSsl(null, [{ cert_chain: cert, private_key: key }]);
-    const { address } = await start({ identity });
-    const { verifyOptions, channelOptions } = tlsOptions(address);
-    const trusted = credentials.createSsl(certificates.ca.cert, null, null, verifyOptions);
-    expect((await reflect(address, { credentials: trusted, channelOptions })).services).toEqual([
-      'greeter.v1.Greeter',
-    ]);
-  });
 });
 
 const setOf = (file: File[]): Uint8Array =>

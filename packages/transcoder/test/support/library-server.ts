@@ -30,27 +30,11 @@ export const VISITOR = 'Bearer visitor';
 /** The creation time of every resource. */
 export const CREATED_AT = '2026-01-02T03:04:05.000Z';
 
-/** A call that never ends by itself. */
-interface HungCall {
-  /** Resolves when the client has disconnected. */
-  readonly gone: Promise<void>;
-}
-
 /** A server for library.v1: a guard that requires a token, and stateless methods. */
 export class LibraryServer implements Upstream {
-  readonly #awaitHung: ((call: HungCall) => void)[] = [];
-
-  /** The next call to Hang. */
-  nextHang(): Promise<HungCall> {
-    return new Promise((resolve) => {
-      this.#awaitHung.push(resolve);
-    });
-  }
-
   async unary(call: UnaryCall): Promise<UnaryReply> {
     const refusal = refusalOf(call);
     if (refusal !== undefined) return refusal;
-    if (call.path === '/library.v1.Probe/Hang') return this.#hang(call);
     const method = methods[call.path];
     return method === undefined
       ? failed(Code.UNIMPLEMENTED, 'No such method.', 'METHOD_UNKNOWN')
@@ -59,23 +43,19 @@ export class LibraryServer implements Upstream {
 
   /** Checks only whether the caller may make the call. */
   readonly guard: Guard = (call) => refusalOf(call) ?? ok(new Uint8Array());
+}
 
-  /** Ends at the deadline or when the client disconnects. */
-  #hang({ deadline, cancellation }: UnaryCall): Promise<UnaryReply> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        resolve(failed(Code.DEADLINE_EXCEEDED, 'The deadline passed.', 'DEADLINE_EXCEEDED'));
-      }, deadline - Date.now());
-      const gone = new Promise<void>((settle) => {
-        cancellation.onCancelled(() => {
-          clearTimeout(timer);
-          settle();
-          resolve(failed(Code.CANCELLED, 'The caller cancelled the call.', 'CANCELLED'));
-        });
-      });
-      for (const settle of this.#awaitHung.splice(0)) settle({ gone });
+/** Ends at the deadline or when the client disconnects. */
+function hang({ deadline, cancellation }: UnaryCall): Promise<UnaryReply> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      resolve(failed(Code.DEADLINE_EXCEEDED, 'The deadline passed.', 'DEADLINE_EXCEEDED'));
+    }, deadline - Date.now());
+    cancellation.onCancelled(() => {
+      clearTimeout(timer);
+      resolve(failed(Code.CANCELLED, 'The caller cancelled the call.', 'CANCELLED'));
     });
-  }
+  });
 }
 
 /** The library for a grpc-js server: its failures have no details. */
@@ -84,7 +64,7 @@ export function libraryOverGrpc(initialMetadata?: Metadata): (call: UnaryCall) =
   return async (call) => ({ ...(await server.unary(call)), initialMetadata, trailers: new Metadata() });
 }
 
-type Method = (call: UnaryCall) => UnaryReply;
+type Method = (call: UnaryCall) => UnaryReply | Promise<UnaryReply>;
 
 const methods: Readonly<Record<string, Method>> = {
   '/library.v1.Library/CreateShelf': answering(
@@ -137,6 +117,7 @@ const methods: Readonly<Record<string, Method>> = {
   '/library.v1.Probe/Fail': ({ message }) => fail(read('FailRequest', message) as unknown as FailRequest),
   '/library.v1.Probe/Metadata': ({ metadata }) =>
     ok(toBinary(StructSchema, fromJson(StructSchema, metadataJson(metadata)))),
+  '/library.v1.Probe/Hang': hang,
   '/library.v1.Probe/Garble': ({ message }) => {
     const { message: text } = read('GarbleRequest', message) as { message: string };
     return ok(Buffer.from(text, 'base64'));

@@ -10,7 +10,6 @@ import { LibraryServer } from './library-server.js';
 /** A transcoder in front of a library, on a loopback port. */
 export interface RunningTranscoder {
   readonly origin: string;
-  readonly library: LibraryServer;
   /** The lines of the log, as JSON values. */
   readonly log: readonly LogLine[];
   /** The number of open connections. */
@@ -67,7 +66,6 @@ export async function startTranscoder(
   const { port } = server.address() as AddressInfo;
   return {
     origin: `http://127.0.0.1:${port}`,
-    library,
     log,
     connections: promisify(server.getConnections.bind(server)),
     replyCache: () => transcoder.replyCache,
