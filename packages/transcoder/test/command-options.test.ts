@@ -188,6 +188,7 @@ describe('an invalid value', () => {
     [['--port', '65536'], '--port must be a number from 0 to 65535; got "65536".'],
     [['--max-body', '1e3'], '--max-body must be a number from 0 to 268435456; got "1e3".'],
     [['--max-reply', '0'], '--max-reply must be a number from 1 to 268435456; got "0".'],
+    [['--deadline', '5s'], '--deadline must be a number of seconds above 0, and at most 86400; got "5s".'],
     [['--deadline', '0'], '--deadline must be a number of seconds above 0, and at most 86400; got "0".'],
     [
       ['--stream-time', '86401'],

@@ -195,3 +195,16 @@ it('a body in pieces before the end of its request is complete', async () => {
   socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n');
   expect(String(await readAll(socket))).toMatch(/\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n$/);
 });
+
+it('a large response ends when its client disconnects in the middle', async () => {
+  const { socket, responses } = await connected((response) => {
+    void writeReply(response, LARGE, 'id');
+  });
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(socket, 'data');
+  const response = firstOf(responses);
+  const closed = once(response, 'close');
+  socket.resetAndDestroy();
+  await closed;
+  expect(response.writableFinished).toBe(false);
+});

@@ -240,6 +240,14 @@ describe('a request message', () => {
       why: 'the body is not an object',
     },
     {
+      template: '/{nested.nested.genre}',
+      body: '*',
+      path: '/1',
+      json: { nested: 7 },
+      fields: ['nested'],
+      why: 'the path needs a message in the body',
+    },
+    {
       template: '/{string_value}',
       body: '*',
       path: '/a',
