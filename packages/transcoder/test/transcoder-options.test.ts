@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import express from 'express';
 import { describe, expect, it } from 'vitest';
@@ -265,22 +263,6 @@ describe('a transcoder with only the required options', () => {
     expect(response.headers['x-request-id']).toMatch(
       /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
     );
-  });
-});
-
-describe('input that is not HTTP', () => {
-  it('is refused in the usual shape of errors, with an id, and logged without a method and path', async () => {
-    const gateway = await start({});
-    const text = await rawExchange(gateway.origin, 'nonsense\r\n\r\n');
-    expect(text).toMatch(/^HTTP\/1\.1 400 /);
-    const [head = '', body = ''] = text.split('\r\n\r\n');
-    expect(errorOf({ text: body }).code).toBe(400);
-    expect(reasonOf({ text: body })).toBe('REQUEST_MALFORMED');
-    expect(head).toContain('X-Request-Id: made-1\r\n');
-    expect(head).toContain(`Content-Length: ${Buffer.byteLength(body)}`);
-    await gateway.close();
-    const fields = { requestId: 'made-1', status: 400, reason: 'REQUEST_MALFORMED' };
-    expect(gateway.log).toEqual([{ level: 'info', message: 'request answered', fields }]);
   });
 });
 
