@@ -22,8 +22,8 @@ function project(name: string, needs: readonly Need[], options: Options): TestPr
       // Once for each worker, however many files it takes.
       execArgv: ['--import', WORKER_EXIT],
       pool: 'forks',
-      testTimeout: 30_000,
-      hookTimeout: 60_000,
+      testTimeout: 90_000,
+      hookTimeout: 120_000,
       // Far longer than anything takes: other test files run at the same time.
       expect: { poll: { timeout: 20_000 } },
       ...options,
@@ -62,7 +62,10 @@ const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
       'test/watch/tracing/service-spans.test.ts',
     ],
   }),
-  browser: project('browser', ['server', 'chromium'], { include: ['test/browser/*.test.ts'] }),
+  browser: project('browser', ['server', 'chromium'], {
+    include: ['test/browser/*.test.ts'],
+    globalSetup: ['test/support/global-setup.ts', 'packages/transcoder/test/support/contracts.ts'],
+  }),
   deploy: project(
     'deploy',
     [

@@ -7,7 +7,7 @@ export default defineConfig({
     name: 'client',
     include: ['test/**/*.test.ts'],
     pool: 'forks',
-    testTimeout: 30_000,
+    testTimeout: 90_000,
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts'],

@@ -6,8 +6,9 @@ export default defineConfig({
   test: {
     name: 'transcoder',
     include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/contracts.ts'],
     pool: 'forks',
-    testTimeout: 30_000,
+    testTimeout: 90_000,
     // Far longer than anything takes: other test files run at the same time.
     expect: { poll: { timeout: 20_000 } },
     coverage: {

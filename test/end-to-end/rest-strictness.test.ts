@@ -5,8 +5,8 @@ import {
   type HttpResponse,
   httpRequest,
   reasonOf,
+  rawExchange,
 } from '../../packages/transcoder/test/support/http-request.js';
-import { rawExchange } from '../../packages/transcoder/test/support/library-transcoder.js';
 import { checkResponse } from '../support/openapi.js';
 import { runningService } from '../support/running-service.js';
 import { type Service, startService, tokenFor } from '../support/service.js';

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { httpRequest } from '../../packages/transcoder/test/support/http-request.js';
-import { rawExchange } from '../../packages/transcoder/test/support/library-transcoder.js';
+import { httpRequest, rawExchange } from '../../packages/transcoder/test/support/http-request.js';
 import { type OpsPages, Readiness, startOpsServer } from '../../src/watch/ops-server.js';
 
 async function start(change: Partial<OpsPages> = {}, patienceMs?: number): Promise<string> {

@@ -1,50 +1,31 @@
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { Metadata, ServerCredentials, status } from '@grpc/grpc-js';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { certificates } from '../../client/test/support/certificates.js';
-import { helpText, shownOptions } from '../src/command-options.js';
-import { runCommand } from '../src/command.js';
-import { type GrpcReply, listen } from './support/grpc-server.js';
+import { shownOptions } from '../src/command-options.js';
+import { listen } from './support/grpc-server.js';
 import { errorOf, type HttpRequest, httpRequest, reasonOf } from './support/http-request.js';
 import { greeterDescriptorSet, libraryDescriptorSet } from './support/library-contract.js';
-import { LibraryServer, MEMBER } from './support/library-server.js';
+import { libraryOverGrpc, MEMBER } from './support/library-server.js';
 import { opening } from './support/opening.js';
-import { asRecorded } from './support/recorded-reflection.js';
-import { type ReflectionCall, startReflecting } from './support/reflecting-server.js';
-import { eventually, originOf, startCommand } from './support/running-command.js';
+import { asRecorded, type ReflectionCall, startReflecting } from './support/reflecting-server.js';
+import { eventually, fileWith, originOf, runToEnd, startCommand } from './support/running-command.js';
 
 const PROBE = '/library.v1.Probe';
 const AUTHORIZED = ['-H', `Authorization: ${MEMBER}`];
 const JSON_BODY = { 'content-type': 'application/json' };
 
-/** Writes a file that is deleted when the test ends. Returns its path. */
-function fileWith(content: string | Uint8Array): string {
-  const folder = mkdtempSync(join(tmpdir(), 'command-'));
-  onTestFinished(() => {
-    rmSync(folder, { recursive: true });
-  });
-  writeFileSync(join(folder, 'file'), content);
-  return join(folder, 'file');
-}
-
 /** Starts the command in front of a library. Returns the command, and a function that sends a request. */
 async function start(...args: readonly string[]) {
-  const server = new LibraryServer();
   const initialMetadata = new Metadata();
   initialMetadata.set('x-quota', '7');
   initialMetadata.set('x-left', '5');
-  const unary = async (call: Parameters<LibraryServer['unary']>[0]): Promise<GrpcReply> => ({
-    ...(await server.unary(call)),
-    initialMetadata,
-    trailers: new Metadata(),
-  });
   const methods = ['Echo', 'Metadata', 'Hang'].map((name) => `${PROBE}/${name}`);
-  const { address } = opening(await listen({ unary }, methods));
+  const { address } = opening(await listen({ unary: libraryOverGrpc(initialMetadata) }, methods));
   const descriptors = fileWith(libraryDescriptorSet);
   const command = startCommand('--target', address, '--descriptors', descriptors, ...AUTHORIZED, ...args);
   const origin = await originOf(command);
@@ -188,20 +169,27 @@ describe('the option', () => {
   });
 });
 
-describe('an invalid value', () => {
-  const TARGET = ['--target', 'x:1'];
+it('the option --target is required', async () => {
+  const complaint = 'transcoder: --target is missing, the address of a gRPC server; see --help.\n';
+  expect(await runToEnd()).toEqual({ code: 2, printed: '', complaint });
+});
 
+describe('an invalid value', () => {
   /** Writes what a key may be. */
   const file = (): string => fileWith('no PEM');
 
   it.each<[args: (string | (() => string))[], complaint: string]>([
+    [['--target', ''], '--target must be HOST:PORT; got "".'],
+    [['--target', 'localhost'], '--target must be HOST:PORT; got "localhost".'],
+    [['--target', ':50051'], '--target must be HOST:PORT; got ":50051".'],
+    [['--target', 'x:65536'], '--target must be HOST:PORT; got "x:65536".'],
+    [['--target', 'http://x:1'], '--target must be HOST:PORT; got "http://x:1".'],
+    [['--target', '[::1]'], '--target must be HOST:PORT; got "[::1]".'],
     [['--port', '65536'], '--port must be a number from 0 to 65535; got "65536".'],
-    [['--port', 'http'], '--port must be a number from 0 to 65535; got "http".'],
-    [['--port='], '--port must be a number from 0 to 65535; got "".'],
     [['--max-body', '1e3'], '--max-body must be a number from 0 to 268435456; got "1e3".'],
     [['--max-reply', '0'], '--max-reply must be a number from 1 to 268435456; got "0".'],
-    [['--deadline', '0'], '--deadline must be a number of seconds above 0, and at most 86400; got "0".'],
     [['--deadline', '5s'], '--deadline must be a number of seconds above 0, and at most 86400; got "5s".'],
+    [['--deadline', '0'], '--deadline must be a number of seconds above 0, and at most 86400; got "0".'],
     [
       ['--stream-time', '86401'],
       '--stream-time must be a number of seconds above 0, and at most 86400; got "86401".',
@@ -215,12 +203,7 @@ describe('an invalid value', () => {
     [['-H', 'a-bin: c'], '--header gives the metadata "a-bin", which is bytes; only text can be forwarded.'],
     [['-H', 'TE: c'], '--header gives the metadata "te", which gRPC or the transcoder writes.'],
     [['--forward', 'a b'], '--forward must be NAME[=KEY], with names of headers; got "a b".'],
-    [['--forward', 'a='], '--forward must be NAME[=KEY], with names of headers; got "a=".'],
     [['--forward', '=a'], '--forward must be NAME[=KEY], with names of headers; got "=a".'],
-    [
-      ['--forward', 'a-bin'],
-      '--forward: The forwarded header "a-bin" would be the metadata "a-bin", which is bytes',
-    ],
     [
       ['--forward', 'a=b', '--forward', 'c=b'],
       '--forward: The forwarded header "c" would be the metadata "b"',
@@ -238,28 +221,14 @@ describe('an invalid value', () => {
     ],
     [['--ca', '/no/file'], "--ca: ENOENT: no such file or directory, open '/no/file'."],
     [['--descriptors', '/no/file'], "--descriptors: ENOENT: no such file or directory, open '/no/file'."],
-    [['--max-body'], "Option '--max-body <value>' argument missing; see --help."],
-    [['--all=yes'], "Option '--all' does not take an argument; see --help."],
     [['--prot', '80'], "Unknown option '--prot'; see --help."],
     [['--port', '--all'], "Option '--port' argument is ambiguous; see --help."],
-    [['x:1'], "Unexpected argument 'x:1'; see --help."],
   ])('%j ends the command with a sentence that names the option', async (args, complaint) => {
-    let printed = '';
-    const stream = { write: (text: string) => (printed += text) };
     const given = args.map((arg) => (typeof arg === 'string' ? arg : arg()));
-    const code = await runCommand([...TARGET, ...given], { stdout: stream, stderr: stream });
-    expect(code).toBe(2);
-    expect(printed).toMatch(/^transcoder: [^\n]*\.\n$/);
-    expect(printed).toContain(`transcoder: ${complaint}`);
-  });
-
-  it('of --host ends the command with the reason', async () => {
-    let printed = '';
-    const stream = { write: (text: string) => (printed += text) };
-    const descriptors = fileWith(libraryDescriptorSet);
-    const args = [...TARGET, '--descriptors', descriptors, '--port', '0', '--host', '203.0.113.1'];
-    expect(await runCommand(args, { stdout: stream, stderr: stream })).toBe(1);
-    expect(printed).toMatch(/^transcoder: --host 203\.0\.113\.1, --port 0: .*EADDRNOTAVAIL.*\.\n$/);
+    const ended = await runToEnd('--target', 'x:1', ...given);
+    expect(ended).toMatchObject({ code: 2, printed: '' });
+    expect(ended.complaint).toMatch(/^transcoder: [^\n]*\.\n$/);
+    expect(ended.complaint).toContain(`transcoder: ${complaint}`);
   });
 });
 
@@ -294,16 +263,5 @@ describe('the options', () => {
       return `| \`${title}\` | ${shown} | ${help} |\n`;
     });
     expect(readme).toContain(`| option | default | meaning |\n|---|---|---|\n${rows.join('')}\n`);
-  });
-
-  it('are in --help, whose lines fit a terminal', () => {
-    for (const { title } of shownOptions()) expect(helpText()).toContain(`\n  ${title}\n`);
-    expect(
-      Math.max(
-        ...helpText()
-          .split('\n')
-          .map((line) => line.length),
-      ),
-    ).toBeLessThan(120);
   });
 });

@@ -1,35 +1,22 @@
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { FieldDescriptorProto_Type, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { ServerCredentials } from '@grpc/grpc-js';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { certificates } from '../../client/test/support/certificates.js';
-import { runCommand } from '../src/command.js';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
 import { StatusSchema } from '../src/gen/google/rpc/status_pb.js';
 import { Deferred } from './support/deferred.js';
-import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
+import { errorOf, httpRequest, reasonOf, rawExchange } from './support/http-request.js';
 import { greeterDescriptorSet, libraryDescriptorSet } from './support/library-contract.js';
-import { rawExchange } from './support/library-transcoder.js';
 import { opening } from './support/opening.js';
 import { type Reflecting, startReflecting } from './support/reflecting-server.js';
-import { eventually, originOf, startCommand } from './support/running-command.js';
+import { eventually, fileWith, originOf, runToEnd, startCommand } from './support/running-command.js';
 
 const start = async (reflecting?: Reflecting) => opening(await startReflecting(reflecting));
-
-/** Writes a file that is deleted when the test ends. Returns its path. */
-function fileWith(content: string | Uint8Array): string {
-  const folder = mkdtempSync(join(tmpdir(), 'command-'));
-  onTestFinished(() => {
-    rmSync(folder, { recursive: true });
-  });
-  writeFileSync(join(folder, 'file'), content);
-  return join(folder, 'file');
-}
 
 /** The address of a server that has stopped. */
 async function goneServer(): Promise<string> {
@@ -58,17 +45,6 @@ describe('the command', () => {
     expect(command.complaints).toEqual([]);
   });
 
-  it('serves the OpenAPI document and the page', async () => {
-    const { address } = await start();
-    const origin = await originOf(startCommand('--target', address));
-    expect(JSON.parse(await textOf(origin, '/openapi.json'))).toMatchObject({
-      info: { title: 'greeter.v1' },
-      paths: { '/v1/greetings/{name}': { get: {} } },
-    });
-    expect(await textOf(origin, '/docs')).toContain('<title>greeter.v1</title>');
-    expect((await httpRequest(origin, { path: '/docs/swagger-ui.js' })).status).toBe(200);
-  });
-
   it('serves methods without a rule with --all, and the others by their rules', async () => {
     const { address } = await start();
     const command = startCommand('--target', address, '--all');
@@ -91,15 +67,10 @@ describe('the command', () => {
     );
   });
 
-  it('takes an HTTP/1.0 request without Host', async () => {
+  it('takes and refuses requests as the transcoder does, such as one in HTTP/1.0 without Host', async () => {
     const { address } = await start();
     const origin = await originOf(startCommand('--target', address));
     expect(await rawExchange(origin, 'GET /v1/greetings/Ada HTTP/1.0\r\n\r\n')).toContain('Greet Ada');
-  });
-
-  it('responds to invalid requests as the transcoder does', async () => {
-    const { address } = await start();
-    const origin = await originOf(startCommand('--target', address));
     const unknown = await httpRequest(origin, { path: '/v1/greetings/Ada?unknown=1' });
     expect(errorOf(unknown)).toMatchObject({ code: 400, status: 'INVALID_ARGUMENT' });
     expect(await rawExchange(origin, 'no HTTP\r\n\r\n')).toContain('"reason":"REQUEST_MALFORMED"');
@@ -263,51 +234,12 @@ describe('a type that only the details of an error name', () => {
     end.resolve();
     expect(await response.text()).toBe('{"text":"Repeat Ada"}\n'.repeat(3));
   });
-
-  it('is not asked for where the contract is a file', async () => {
-    const { address, questions } = await start({ descriptorSet, failure });
-    const origin = await originOf(
-      startCommand('--target', address, '--descriptors', fileWith(greeterDescriptorSet)),
-    );
-    expect(await failed(origin)).toMatchObject([...NAMES, 'Lacking'].map(asBytes));
-    expect(questions).toEqual([]);
-  });
 });
 
 describe('a command that exits', () => {
-  /** Runs the command without a signal, as its process does. Returns the exit code and the output. */
-  async function failing(...args: readonly string[]) {
-    let printed = '';
-    let complaint = '';
-    const code = await runCommand(args, {
-      stdout: { write: (text) => (printed += text) },
-      stderr: { write: (text) => (complaint += text) },
-    });
-    return { code, printed, complaint };
-  }
-
-  it.each<[args: string[], complaint: string]>([
-    [[], '--target is missing, the address of a gRPC server; see --help.'],
-    [['--target', 'x:1', '--prot', '80'], "Unknown option '--prot'"],
-    [['x:1'], "Unexpected argument 'x:1'"],
-    [['--target', ''], '--target must be HOST:PORT; got "".'],
-    [['--target', 'localhost'], '--target must be HOST:PORT; got "localhost".'],
-    [['--target', ':50051'], '--target must be HOST:PORT; got ":50051".'],
-    [['--target', 'x:65536'], '--target must be HOST:PORT; got "x:65536".'],
-    [['--target', 'http://x:1'], '--target must be HOST:PORT; got "http://x:1".'],
-    [['--target', '[::1]'], '--target must be HOST:PORT; got "[::1]".'],
-    [['--target', 'x:1', '--descriptors', '/no/file'], "no such file or directory, open '/no/file'"],
-    [['--target', 'x:1', '--ca', '/no/file'], "no such file or directory, open '/no/file'"],
-  ])('says what is wrong with its arguments: %j', async (args, complaint) => {
-    const failed = await failing(...args);
-    expect(failed).toMatchObject({ code: 2, printed: '' });
-    expect(failed.complaint).toMatch(/^transcoder: .*\n$/);
-    expect(failed.complaint).toContain(complaint);
-  });
-
   it('says that its port is in use, that the server has no reflection, or that there is nothing to serve', async () => {
     const { address } = await start({ versions: [] });
-    const failed = await failing('--target', address, '--port', '0');
+    const failed = await runToEnd('--target', address, '--port', '0');
     expect(failed).toMatchObject({
       code: 1,
       complaint: expect.stringMatching(
@@ -315,8 +247,8 @@ describe('a command that exits', () => {
       ) as string,
     });
     const port = String(address.split(':')[1]);
-    expect((await failing('--target', address, '--port', port)).complaint).toContain('EADDRINUSE');
-    const nothing = await failing('--target', address, '--port', '0', '--descriptors', fileWith(''));
+    expect((await runToEnd('--target', address, '--port', port)).complaint).toContain('EADDRINUSE');
+    const nothing = await runToEnd('--target', address, '--port', '0', '--descriptors', fileWith(''));
     expect(nothing).toMatchObject({
       code: 1,
       complaint: 'transcoder: No method of the contract can be served by google.api.http.\n',
@@ -324,12 +256,12 @@ describe('a command that exits', () => {
   });
 
   it('prints its help and its version', async () => {
-    const help = await failing('--help');
+    const help = await runToEnd('--help');
     expect(help).toMatchObject({ code: 0, complaint: '' });
     expect(help.printed).toContain('--target HOST:PORT');
     const { version } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8')) as {
       version: string;
     };
-    expect(await failing('--version')).toEqual({ code: 0, printed: `${version}\n`, complaint: '' });
+    expect(await runToEnd('--version')).toEqual({ code: 0, printed: `${version}\n`, complaint: '' });
   });
 });

@@ -7,7 +7,6 @@ import express from 'express';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Deferred } from './support/deferred.js';
 import { feedMessage, startFeed } from './support/feed-server.js';
-import { httpRequest } from './support/http-request.js';
 
 /** Compresses badly, so that the connection is the bottleneck. */
 const LARGE = Buffer.from(
@@ -64,18 +63,6 @@ describe('behind compression()', () => {
     expect(Buffer.concat(chunks).equals(LARGE)).toBe(true);
   });
 
-  it('bytes of other types arrive uncompressed', async () => {
-    const data = LARGE.toString('base64');
-    const message = feedMessage('google.api.HttpBody', { contentType: 'image/png', data });
-    const origin = await startCompressing(noStream, () => message);
-    const answer = await fetch(`${origin}/v1/files/large`);
-    expect([answer.headers.get('content-encoding'), answer.headers.get('content-length')]).toEqual([
-      null,
-      String(LARGE.length),
-    ]);
-    expect(Buffer.from(await answer.arrayBuffer()).equals(LARGE)).toBe(true);
-  });
-
   it.each([
     ['lines', '*/*', '{"number":1,"text":"","content":""}\n'],
     ['events', 'text/event-stream', 'data: {"number":1,"text":"","content":""}\n\n'],
@@ -94,18 +81,5 @@ describe('behind compression()', () => {
     expect(chunk.toString()).toBe(first);
     told.resolve();
     expect(await text(response)).toContain(LARGE.toString('base64'));
-  });
-
-  it('a stream of bytes arrives uncompressed', async () => {
-    const data = LARGE.toString('base64');
-    const part = feedMessage('google.api.HttpBody', { contentType: 'text/csv', data });
-    const origin = await startCompressing((call) => {
-      call.write(part);
-      call.write(part);
-      call.end();
-    });
-    const { headers, text: content } = await httpRequest(origin, { path: '/v1/archives/all', headers: GZIP });
-    expect(headers).not.toHaveProperty('content-encoding');
-    expect(content).toBe(Buffer.concat([LARGE, LARGE]).toString());
   });
 });

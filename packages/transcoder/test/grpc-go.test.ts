@@ -5,8 +5,9 @@ import { grpcUpstream, type GrpcUpstream } from '../src/grpc-js.js';
 import { libraryDescriptorSet } from './support/library-contract.js';
 import { listen } from './support/grpc-server.js';
 import { startHttp2Server } from './support/http2-server.js';
-import { get } from './grpc-gateway/request.js';
-import { rawExchange, startTranscoder } from './support/library-transcoder.js';
+import { get } from './grpc-gateway/row.js';
+import { rawExchange } from './support/http-request.js';
+import { startTranscoder } from './support/library-transcoder.js';
 import { opening } from './support/opening.js';
 import { PATH, unaryCall } from './support/unary-call.js';
 
@@ -15,8 +16,6 @@ const HEADERS: OutgoingHttpHeaders = {
   ':status': 200,
   'content-type': 'application/grpc',
   'x-quota': '1',
-  'x-a': ['one', 'two'],
-  'set-cookie': ['a=1', 'b=2'],
 };
 
 /** A message of three bytes in its gRPC frame. */
@@ -66,30 +65,6 @@ describe('what grpc-go sends after its headers', () => {
     const reply = await upstream.unary(unaryCall());
     expect(reply).toMatchObject({ code, details: text, answered: true });
     expect(reply.initialMetadata?.get('x-quota')).toEqual(['1']);
-  });
-
-  it.each<[what: string, code: status, answer: (stream: ServerHttp2Stream) => void]>([
-    ['no message', status.UNIMPLEMENTED, answering({ 'grpc-status': '0', 'grpc-message': '' })],
-    [
-      'a connection that ends',
-      status.UNAVAILABLE,
-      (stream) => {
-        stream.respond(HEADERS);
-        stream.session?.destroy();
-      },
-    ],
-  ])('does not count as answered by the server: %s', async (_, code, answer) => {
-    const reply = await (await upstreamTo(answer)).unary(unaryCall());
-    expect(reply).toMatchObject({ code, answered: false });
-  });
-
-  it("has the values of a repeated key joined by Node's HTTP/2, except those of set-cookie", async () => {
-    const trailers = { 'grpc-status': '0', 'grpc-message': '', 'x-a': ['three', 'four'] };
-    const upstream = await upstreamTo(answering(trailers, MESSAGE));
-    const { initialMetadata, trailers: last } = await upstream.unary(unaryCall());
-    expect(initialMetadata?.get('x-a')).toEqual(['one, two']);
-    expect(initialMetadata?.get('set-cookie')).toEqual(['a=1', 'b=2']);
-    expect(last?.get('x-a')).toEqual(['three, four']);
   });
 });
 

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { Metadata, status } from '@grpc/grpc-js';
+import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { Deferred } from './support/deferred.js';
 import { type FeedCall, feedMessage, readFeedMessage, startFeed, type Unary } from './support/feed-server.js';
@@ -40,17 +40,6 @@ describe('a google.api.HttpBody response', () => {
       expect(headers).not.toHaveProperty('set-cookie');
     },
   );
-
-  it("gets its file name from the server's metadata", async () => {
-    const trailers = new Metadata();
-    trailers.set('content-disposition', 'attachment; filename="a.png"');
-    const responseHeaders = new Map([['content-disposition', 'Content-Disposition']]);
-    const { origin } = await start(() => ({ message: httpBody('image/png', DATA), trailers }), {
-      responseHeaders,
-    });
-    const { headers } = await httpRequest(origin, { path: FILE });
-    expect(headers['content-disposition']).toBe('attachment; filename="a.png"');
-  });
 
   it('is 500 if it cannot be decoded', async () => {
     const { origin } = await start(() => Buffer.from([0xff]));
@@ -138,10 +127,10 @@ describe('a stream of google.api.HttpBody', () => {
     await expect.poll(() => feed.outcomes).toMatchObject([{ status: 200, reason: 'DATA_LOSS' }]);
   });
 
-  it('needs little memory for a gigabyte', async () => {
+  it('needs little memory however long it is', async () => {
     const part = httpBody('application/zip', Buffer.alloc(2 ** 20));
     const feed = await startFeed((call: FeedCall) => {
-      let left = 1_024;
+      let left = 256;
       const send = (): void => {
         while (left > 0) {
           left -= 1;
@@ -165,9 +154,9 @@ describe('a stream of google.api.HttpBody', () => {
       });
       socket.on('close', resolve);
     });
-    expect(received).toBeGreaterThan(2 ** 30);
-    expect(most).toBeLessThan(150 * 2 ** 20);
-  }, 120_000);
+    expect(received).toBeGreaterThan(2 ** 28);
+    expect(most).toBeLessThan(2 ** 27);
+  });
 });
 
 describe('the JSON form of a google.api.HttpBody, as a request', () => {

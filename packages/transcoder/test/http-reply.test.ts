@@ -4,7 +4,7 @@ import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { connect, Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { firstOf } from './support/library-contract.js';
-import { listening } from './support/listening.js';
+import { listening } from './support/opening.js';
 import { settled } from './support/settled.js';
 import { type HttpReply, writeEarlyReply, writeReply } from '../src/http-reply.js';
 

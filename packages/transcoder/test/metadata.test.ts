@@ -15,7 +15,7 @@ import {
   type UnfitValue,
 } from '../src/metadata.js';
 import type { UnaryReply } from '../src/upstream.js';
-import { errorOf, httpRequest } from './support/http-request.js';
+import { httpRequest } from './support/http-request.js';
 import { MEMBER } from './support/library-server.js';
 import { startTranscoder } from './support/library-transcoder.js';
 import { wrongFields } from './support/refusal.js';
@@ -252,36 +252,6 @@ it('a header of its own is forwarded after those of prefixes that are too large'
   const { metadata, refusal } = forward({ 'x-c': ['c'.repeat(5_000)], a: ['1'] }, forwarded);
   expect(refusal?.reason).toBe('HEADERS_TOO_LARGE');
   expect(Object.fromEntries(metadata)).toEqual({ 'x-request-id': 'id', a: '1' });
-});
-
-describe('a prefix of forwarded headers', () => {
-  const forwardedHeaders: ForwardedHeaders = new Map([
-    ['authorization', 'mask'],
-    ['grpc-metadata-*', 'refuse'],
-  ]);
-
-  it('forwards them to the server, and no credential in place of the own one', async () => {
-    const gateway = await startTranscoder({ forwardedHeaders });
-    onTestFinished(() => gateway.close());
-    const headers = {
-      authorization: MEMBER,
-      'Grpc-Metadata-Tenant': 'a',
-      'Grpc-Metadata-Authorization': 'b',
-    };
-    const { text } = await httpRequest(gateway.origin, { path: '/v1/metadata', headers });
-    expect(JSON.parse(text)).toMatchObject({ tenant: 'a', authorization: MEMBER });
-  });
-
-  it('refuses those that metadata cannot carry, by their names', async () => {
-    const gateway = await startTranscoder({ forwardedHeaders });
-    onTestFinished(() => gateway.close());
-    const headers = { authorization: MEMBER, 'Grpc-Metadata-Tenant': '\u00ff' };
-    const refused = await httpRequest(gateway.origin, { path: '/v1/metadata', headers });
-    expect(errorOf(refused)).toMatchObject({
-      code: 400,
-      message: 'The request has an invalid header: grpc-metadata-tenant.',
-    });
-  });
 });
 
 /** The headers of a response for a reply with metadata. */

@@ -1,61 +1,26 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import {
-  createFileRegistry,
-  fromBinary,
-  fromJson,
-  toBinary,
-  toJson,
-  type JsonObject,
-} from '@bufbuild/protobuf';
-import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { Metadata, status } from '@grpc/grpc-js';
-import type { UnaryCall } from '../src/upstream.js';
+import { build, type Format } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { certificates } from '../../client/test/support/certificates.js';
+import { listen } from './support/grpc-server.js';
 import { errorOf, httpRequest, reasonOf, type HttpRequest } from './support/http-request.js';
-import { type GrpcReply, listen } from './support/grpc-server.js';
+import { libraryDescriptorSet } from './support/library-contract.js';
+import { libraryOverGrpc, MEMBER } from './support/library-server.js';
 import { opening } from './support/opening.js';
 import { installPacked, type PackedPackage } from './support/packed-package.js';
+import { startReflecting } from './support/reflecting-server.js';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
 
 /** Building, packing and compiling are slow while other tests run. */
 const PACKING_MS = 300_000;
 
-/** The user's contract. */
-const CONTRACT = `
-syntax = "proto3";
-package stock.v1;
-import "google/api/annotations.proto";
-import "google/protobuf/field_mask.proto";
-service Stock {
-  rpc UpdateItem(UpdateItemRequest) returns (Item) {
-    option (google.api.http) = {patch: "/v1/{item.name=items/*}" body: "item"};
-  }
-  rpc ReleaseItem(ReleaseItemRequest) returns (Item) {
-    option (google.api.http) = {post: "/v1/{name=items/*}:release" body: "*"};
-  }
-}
-message Item {
-  string name = 1;
-  string display_name = 2;
-  string changed = 3;
-}
-message UpdateItemRequest {
-  Item item = 1;
-  google.protobuf.FieldMask update_mask = 2;
-}
-message ReleaseItemRequest {
-  string name = 1;
-}
-`;
-
-/** The user's whole program. */
-const PROGRAM = `
+/** A program that uses every entry of the package and serves in three ways. Prints their ports. */
+const SERVE = `
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
@@ -65,8 +30,12 @@ import { createTranscoder } from '@route-registry/transcoder';
 import { grpcUpstream } from '@route-registry/transcoder/grpc-js';
 import express from 'express';
 
+export * from '@route-registry/transcoder/openapi';
+export * from '@route-registry/transcoder/page';
+export * from '@route-registry/transcoder/reflection';
+
 const upstream = grpcUpstream(process.argv[2] ?? '', { credentials: credentials.createInsecure() });
-const descriptorSet = readFileSync('stock.binpb');
+const descriptorSet = readFileSync('library.binpb');
 const { handler, onClientError } = createTranscoder({ descriptorSet, upstream });
 const servers = [
   createServer(handler),
@@ -78,39 +47,61 @@ await Promise.all(servers.map((server) => new Promise((resolve) => server.on('li
 console.log(servers.map((server) => (server.address() as AddressInfo).port).join());
 `;
 
-describe("the package in a user's project", () => {
+/** The README's example, started for a gRPC server that is not needed here. Prints its port. */
+const PAGE = `${readFileSync(join(PACKAGE, 'examples/serve-with-page.ts'), 'utf8')}
+import { readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+
+const server = serveWithPage(readFileSync('library.binpb'), '127.0.0.1:1').listen(0, '127.0.0.1');
+server.on('listening', () => console.log((server.address() as AddressInfo).port));
+`;
+
+/** With the other entries of the package, and a handler for Fastify. */
+const ENTRIES = `${PAGE}
+import fastify from 'fastify';
+import { reflect } from '@route-registry/transcoder/reflection';
+
+export const contractOf = async (target: string): Promise<Uint8Array> =>
+  (await reflect(target, { credentials: credentials.createInsecure() })).descriptorSet;
+export const hooked = (transcoder: ReturnType<typeof createTranscoder>) =>
+  fastify().addHook('onRequest', (request, reply, done) => {
+    transcoder.handler(request.raw, reply.raw, done);
+  });
+`;
+
+const ESM = '{"type":"module"}';
+const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit'];
+
+describe('the packed package', () => {
   let user: PackedPackage;
 
   beforeAll(async () => {
+    const modules = ['@bufbuild', '@grpc/grpc-js', 'express', 'fastify', 'lru-cache', 'swagger-ui-dist'];
     const types = ['@types/node', '@types/express', 'undici-types'];
-    user = await installPacked(PACKAGE, [
-      '@bufbuild',
-      '@grpc/grpc-js',
-      'express',
-      'google-proto-files',
-      'lru-cache',
-      '.bin',
-      ...types,
-    ]);
-    mkdirSync(join(user.folder, 'proto'));
-    const write = (name: string, content: string | Buffer): void => {
-      writeFileSync(join(user.folder, name), content);
-    };
-    write('package.json', '{"type":"module"}');
-    write('proto/stock.proto', CONTRACT);
-    write('serve.ts', PROGRAM);
+    user = await installPacked(PACKAGE, [...modules, ...types]);
+    write('library.binpb', libraryDescriptorSet);
     write('cert.pem', certificates.server.cert);
     write('key.pem', certificates.server.key);
-    const google = 'node_modules/google-proto-files/google/api';
-    for (const name of ['annotations.proto', 'http.proto'])
-      cpSync(join(user.folder, google, name), join(user.folder, 'proto/google/api', name));
-    await user.run('buf', ['build', 'proto', '-o', 'stock.binpb']);
-    await user.compile('serve.ts');
+    write('package.json', ESM);
+    await user.compile(write('serve.ts', SERVE));
+    // Makes the program executable and links it, as an installation does.
+    await user.run('npm', ['rebuild', '--ignore-scripts', '@route-registry/transcoder']);
   }, PACKING_MS);
 
-  afterAll(async () => {
-    await user.remove();
-  });
+  afterAll(() => user.remove());
+
+  function write(name: string, content: string | Uint8Array): string {
+    writeFileSync(join(user.folder, name), content);
+    return name;
+  }
+
+  /** Starts a program of the user. Returns the first line that it prints. */
+  async function start(...args: readonly string[]): Promise<string> {
+    const child = spawn('node', args, { cwd: user.folder, stdio });
+    onTestFinished(() => void child.kill());
+    const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
+    return line;
+  }
 
   it('contains what it needs and nothing else', () => {
     const files = ['CHANGELOG.md', 'README.md', 'dist', 'package.json'];
@@ -118,81 +109,92 @@ describe("the package in a user's project", () => {
     expect(readdirSync(join(user.installed, 'dist'))).not.toContain('.tsbuildinfo');
   });
 
-  /** Starts the user's program for a gRPC server. Returns a function for each of its HTTP servers. */
-  async function serve(target: string) {
-    const child = spawn('node', ['serve.js', target], {
-      cwd: user.folder,
-      stdio: ['ignore', 'pipe', 'inherit'],
+  it("serves a contract and the server's failures with node:http, Express 5 and TLS", async () => {
+    write('package.json', ESM);
+    const methods = ['/library.v1.Library/GetShelf', '/library.v1.Probe/Hang'];
+    const server = opening(await listen({ unary: libraryOverGrpc() }, methods));
+    const [plain, express, secure] = (await start('serve.js', server.address)).split(',');
+    const get = (path: string): HttpRequest => ({
+      path,
+      headers: { authorization: MEMBER, 'request-timeout': '0.5' },
     });
-    onTestFinished(() => void child.kill());
-    const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
-    const [plain, express, secure] = line.split(',');
-    return [
-      (request: HttpRequest) => httpRequest(`http://127.0.0.1:${plain}`, request),
-      (request: HttpRequest) => httpRequest(`http://127.0.0.1:${express}`, request),
-      (request: HttpRequest) => httpRequest(`https://127.0.0.1:${secure}`, request, certificates.ca.cert),
-    ] as const;
-  }
-
-  /** Implements the contract. Never responds to the release of `items/slow`. */
-  function stock(): (call: UnaryCall) => Promise<GrpcReply> {
-    const registry = createFileRegistry(
-      fromBinary(FileDescriptorSetSchema, readFileSync(join(user.folder, 'stock.binpb'))),
-    );
-    const methods = registry.getService('stock.v1.Stock')?.methods ?? [];
-    return async ({ path, message }) => {
-      const method = methods.find(({ name }) => path.endsWith(name));
-      if (method === undefined) throw new Error(path);
-      const asked = toJson(method.input, fromBinary(method.input, message)) as JsonObject;
-      if (asked['name'] === 'items/slow') await new Promise(() => undefined);
-      const { item = asked, updateMask = 'nothing' } = asked;
-      const answer = fromJson(method.output, { ...(item as JsonObject), changed: updateMask });
-      return {
-        code: status.OK,
-        details: '',
-        answered: true,
-        message: toBinary(method.output, answer),
-        trailers: new Metadata(),
-      };
-    };
-  }
-
-  const PATHS = ['/stock.v1.Stock/UpdateItem', '/stock.v1.Stock/ReleaseItem'];
-  const UPDATE = {
-    method: 'PATCH',
-    path: '/v1/items/7?updateMask=displayName',
-    headers: { 'content-type': 'application/json' },
-    body: '{"displayName":"Lamp"}',
-  };
-  const release = (item: string): HttpRequest => ({
-    method: 'POST',
-    path: `/v1/items/${item}:release`,
-    headers: { 'request-timeout': '0.5' },
-  });
-
-  it("serves the user's contract and the server's failures with node:http, Express 5 and TLS", async () => {
-    const server = opening(await listen({ unary: stock() }, PATHS));
-    const ways = await serve(server.address);
+    const ways = [
+      (path: string) => httpRequest(`http://127.0.0.1:${plain}`, get(path)),
+      (path: string) => httpRequest(`http://127.0.0.1:${express}`, get(path)),
+      (path: string) => httpRequest(`https://127.0.0.1:${secure}`, get(path), certificates.ca.cert),
+    ];
     for (const send of ways) {
-      expect(JSON.parse((await send(UPDATE)).text)).toEqual({
-        name: 'items/7',
-        displayName: 'Lamp',
-        changed: 'displayName',
-      });
-      expect(JSON.parse((await send(release('7'))).text)).toMatchObject({
-        name: 'items/7',
-        changed: 'nothing',
-      });
-      const late = await send(release('slow'));
+      expect(JSON.parse((await send('/v1/shelves/7')).text)).toMatchObject({ id: '7' });
+      const late = await send('/v1/hang');
       expect(errorOf(late)).toMatchObject({ code: 504, status: 'DEADLINE_EXCEEDED' });
       expect(late.text).not.toContain('127.0.0.1');
     }
     server.close();
     for (const send of ways) {
-      await expect.poll(async () => (await send(release('7'))).status).toBe(503);
-      const response = await send(release('7'));
+      await expect.poll(async () => (await send('/v1/shelves/7')).status).toBe(503);
+      const response = await send('/v1/shelves/7');
       expect(reasonOf(response)).toBe('UPSTREAM_UNAVAILABLE');
       expect(response.text).not.toMatch(/ECONNREFUSED|127\.0\.0\.1/);
     }
+  });
+
+  /** Runs a program of the user, which prints its port, and expects the page from it. */
+  async function expectPage(file: string): Promise<void> {
+    const port = await start(file);
+    for (const path of ['/docs', '/docs/swagger-ui.js', '/openapi.json'])
+      expect((await httpRequest(`http://127.0.0.1:${port}`, { path })).status).toBe(200);
+  }
+
+  it.each<[Format, string]>([
+    ['esm', 'bundle.mjs'],
+    ['cjs', 'bundle.cjs'],
+  ])('serves the page from a bundle of esbuild that leaves packages out, as %s', async (format, outfile) => {
+    const entryPoints = [write('bundled.ts', PAGE)];
+    const bundling = { bundle: true, platform: 'node', packages: 'external' } as const;
+    const absWorkingDir = user.folder;
+    const { warnings } = await build({ ...bundling, absWorkingDir, entryPoints, format, outfile });
+    expect(warnings).toEqual([]);
+    await expectPage(outfile);
+  });
+
+  it.each([
+    ['module: node16', ['--module', 'node16']],
+    [
+      'moduleResolution: node10',
+      ['--module', 'commonjs', '--moduleResolution', 'node10', '--ignoreDeprecations', '6.0'],
+    ],
+  ])('compiles to CommonJS with %s, and runs', async (_, resolution) => {
+    write('package.json', '{"type":"commonjs"}');
+    const strict = ['--target', 'es2023', '--types', 'node', '--strict', '--esModuleInterop'];
+    // Fastify's own declarations do not compile without `skipLibCheck`.
+    await user.run('tsc', [...resolution, ...strict, '--skipLibCheck', write('required.ts', ENTRIES)]);
+    expect(readFileSync(join(user.folder, 'required.js'), 'utf8')).toContain(
+      'require("@route-registry/transcoder/page")',
+    );
+    await expectPage('required.js');
+  });
+
+  it.each(['SIGINT', 'SIGTERM'] as const)(
+    'has a command that serves, and ends with 0 at %s',
+    async (signal) => {
+      const { address } = opening(await startReflecting());
+      const command = join(user.folder, 'node_modules/.bin/transcoder');
+      const child = spawn(command, ['--target', address, '--port', '0'], { stdio });
+      const closed = once(child, 'close');
+      const lines: string[] = [];
+      createInterface(child.stdout).on('line', (line) => lines.push(line));
+      await expect.poll(() => lines.at(-1)).toContain(`${address} is served at `);
+      const origin = String(/http:\S+(?=,)/.exec(String(lines.at(-1)))?.[0]);
+      expect((await httpRequest(origin, { path: '/v1/greetings/Ada' })).text).toBe('{"text":"Greet Ada"}');
+      expect((await httpRequest(origin, { path: '/docs/swagger-ui.css' })).text).toContain('.swagger-ui');
+      child.kill(signal);
+      expect(await closed).toEqual([0, null]);
+    },
+  );
+
+  it('has a command that exits with 2 for invalid arguments', async () => {
+    const command = join(user.folder, 'node_modules/.bin/transcoder');
+    expect(await once(spawn(command, [], { stdio: 'ignore' }), 'close')).toEqual([2, null]);
+    expect(await user.run(command, ['--version'])).toMatch(/^\d+\.\d+\.\d+(?:-dev)?\n$/);
   });
 });

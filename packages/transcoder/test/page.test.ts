@@ -5,7 +5,7 @@ import { documentPages, withPages } from '../src/page.js';
 import { errorOf, httpRequest, reasonOf, type HttpRequest } from './support/http-request.js';
 import { shopImage } from './support/library-contract.js';
 import { shop } from './support/described.js';
-import { listening } from './support/listening.js';
+import { listening } from './support/opening.js';
 
 /** Serves the shop with its OpenAPI document and page. */
 async function serve(basePath = ''): Promise<(request: HttpRequest) => ReturnType<typeof httpRequest>> {

@@ -3,38 +3,31 @@ import { createRequire } from 'node:module';
 import { createServer, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import {
-  create,
-  createFileRegistry,
-  type DescMessage,
-  fromBinary,
-  type MessageInitShape,
-  toBinary,
-} from '@bufbuild/protobuf';
-import type { FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
+import { create, createFileRegistry, type DescMessage, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { credentials, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { ReflectionService } from '@grpc/reflection';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { certificates } from '../../client/test/support/certificates.js';
-import {
-  type ServerReflectionRequest,
-  ServerReflectionResponseSchema,
-} from '../src/gen/grpc/reflection/v1/reflection_pb.js';
 import { tlsOptions } from '../src/grpc-js.js';
 import { createTranscoder } from '../src/index.js';
 import { followContract, reflect, type ReflectedContract } from '../src/reflection.js';
 import { greeterDescriptorSet, libraryDescriptorSet } from './support/library-contract.js';
-import { files, listed } from './support/lying-server.js';
 import { opening } from './support/opening.js';
-import { type Reflecting, type ReflectionCall, startReflecting } from './support/reflecting-server.js';
+import {
+  answering,
+  type File,
+  files,
+  listed,
+  type Reflecting,
+  type ReflectionCall,
+  startReflecting,
+} from './support/reflecting-server.js';
+import { eventually } from './support/running-command.js';
 
 const require = createRequire(import.meta.url);
 const insecure = { credentials: credentials.createInsecure() };
-
-/** Polls a value, with a timeout that allows for other tests at the same time. */
-const eventually = <T>(value: () => T) => expect.poll(value, { timeout: 20_000 });
 
 const start = async (reflecting?: Reflecting) => opening(await startReflecting(reflecting));
 /** The address of a server that has stopped. */
@@ -162,20 +155,7 @@ describe('a contract by reflection', () => {
     const contract = await reflect(address, { ...insecure, types: ['b.Detail', 'x.Lacking'] });
     expect(filesOf(contract).sort()).toEqual(['a.proto', 'detail.proto']);
   });
-
-  it('can be taken over TLS, from an IP address', async () => {
-    const { cert, key } = certificates.server;
-    const identity = ServerCredentials.createSsl(null, [{ cert_chain: cert, private_key: key }]);
-    const { address } = await start({ identity });
-    const { verifyOptions, channelOptions } = tlsOptions(address);
-    const trusted = credentials.createSsl(certificates.ca.cert, null, null, verifyOptions);
-    expect((await reflect(address, { credentials: trusted, channelOptions })).services).toEqual([
-      'greeter.v1.Greeter',
-    ]);
-  });
 });
-
-type File = MessageInitShape<typeof FileDescriptorProtoSchema>;
 
 const setOf = (file: File[]): Uint8Array =>
   toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }));
@@ -252,11 +232,7 @@ describe('reflection fails', () => {
       code: status.NOT_FOUND,
       message: `made.by.Hand: the server lists it, but has no descriptor of it. ${address} describes no service.`,
     });
-    const bare = await failing((stream) => {
-      stream.on('data', () => {
-        answerWith(stream, { case: 'errorResponse', value: { errorCode: status.NOT_FOUND } });
-      });
-    });
+    const bare = await failing(answering(() => files(undefined)));
     await expect(failure(bare.address)).rejects.toThrow(`${bare.address} describes no service.`);
   });
 
@@ -271,13 +247,12 @@ describe('reflection fails', () => {
 
   it('if the files are larger than 64 MiB', async () => {
     const names = ['a.A', 'b.B', 'c.C', 'd.D'];
-    const { address } = await failing((stream) => {
-      stream.on('data', ({ messageRequest: { case: asked, value } }: ServerReflectionRequest) => {
-        if (asked === 'listServices') answerWith(stream, listed(names));
-        else
-          answerWith(stream, files([{ name: value as string, dependency: ['x'.repeat(17 * 1024 * 1024)] }]));
-      });
-    });
+    const large = { dependency: ['x'.repeat(17 * 1024 * 1024)] };
+    const { address } = await failing(
+      answering(({ messageRequest: { case: asked, value } }) =>
+        asked === 'listServices' ? listed(names) : files([{ name: value as string, ...large }]),
+      ),
+    );
     await expect(reflect(address, { ...insecure, deadlineMs: 60_000 })).rejects.toMatchObject({
       code: status.RESOURCE_EXHAUSTED,
       message: 'The contract is larger than 64 MiB.',
@@ -332,14 +307,6 @@ describe('a contract that is followed', () => {
     second.close();
     await start({ address, ...CHANGED });
     await eventually(() => events.at(-1)).toBe('changed: library.v1.Library');
-  });
-
-  it('is taken when its server starts later', async () => {
-    const address = await unusedAddress();
-    const { events } = follow(address);
-    await eventually(() => events).toHaveLength(1);
-    await start({ address });
-    await eventually(() => events.at(-1)).toBe('changed: greeter.v1.Greeter');
   });
 
   it('is taken again with the types that are wanted, each asked for once, and stays the same without any', async () => {
@@ -420,7 +387,3 @@ describe('a contract that is followed', () => {
     expect(events).toHaveLength(until);
   });
 });
-
-function answerWith(stream: ReflectionCall, messageResponse: ReturnType<typeof files>): void {
-  stream.write(create(ServerReflectionResponseSchema, { messageResponse }));
-}

@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { TranscoderOptions } from '../src/options.js';
 import type { RequestObservation, RequestObserver, RequestOutcome } from '../src/request-observer.js';
-import { httpRequest } from './support/http-request.js';
-import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
+import { httpRequest, rawExchange } from './support/http-request.js';
+import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import { MEMBER } from './support/library-server.js';
 import { opening } from './support/opening.js';
 
@@ -79,18 +78,6 @@ describe('an observer', () => {
     expect(witness.ended).toEqual([
       { template: undefined, status: 400, reason: 'REQUEST_MALFORMED', requestId: 'made-1' },
     ]);
-  });
-
-  it('is told of a client that disconnected, without a status', async () => {
-    const witness = new Witness();
-    const gateway = await start([witness]);
-    const hung = gateway.library.nextHang();
-    const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
-    socket.write(`GET /v1/hang HTTP/1.1\r\nHost: x\r\nAuthorization: ${MEMBER}\r\n\r\n`);
-    const { gone } = await hung;
-    socket.resetAndDestroy();
-    await Promise.all([gone, once(socket, 'close')]);
-    await expect.poll(() => witness.ended).toMatchObject([{ template: '/v1/hang', status: undefined }]);
   });
 
   it.each([

@@ -5,21 +5,17 @@ import { expect, it } from 'vitest';
 import { withRulesOf } from '../examples/rules-from-yaml.js';
 import { httpRequest } from './support/http-request.js';
 import { branchImage } from './support/library-contract.js';
-import { listening } from './support/listening.js';
+import { listening } from './support/opening.js';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
 const read = (file: string): string => readFileSync(resolve(PACKAGE, file), 'utf8');
 
 const EMPTY = { code: 0, details: '', message: new Uint8Array(), answered: true };
 
-it('the README shows the example that reads rules from a YAML file', () => {
-  expect(read('README.md')).toContain(read('examples/rules-from-yaml.ts'));
-});
-
 it('the example serves what a YAML file binds, and leaves out the mixins that the contract lacks', async () => {
   const called: string[] = [];
   const { handler, skipped } = withRulesOf(read('test/contract/branch/branch_v1.yaml'), {
-    descriptorSet: branchImage(),
+    descriptorSet: branchImage,
     upstream: {
       unary: ({ path }) => {
         called.push(path);

@@ -5,9 +5,9 @@ import { Code } from '../src/gen/google/rpc/code_pb.js';
 import { MAX_UNSENT } from '../src/http/exchange.js';
 import type { LogKind } from '../src/log.js';
 import type { Guard, UnaryCall, Upstream } from '../src/upstream.js';
-import { errorOf, httpRequest, reasonOf } from './support/http-request.js';
+import { errorOf, httpRequest, reasonOf, rawExchange } from './support/http-request.js';
 import { LibraryServer, MEMBER } from './support/library-server.js';
-import { rawExchange, type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
+import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import { opening } from './support/opening.js';
 
 async function start(...given: Parameters<typeof startTranscoder>): Promise<RunningTranscoder> {
@@ -399,20 +399,6 @@ describe('requests in progress', () => {
   );
 
   it.each([
-    { what: 'throws', unary: () => throwing() },
-    { what: 'rejects', unary: () => Promise.reject(new Error('secret')) },
-    {
-      what: 'returns a failure synchronously',
-      unary: () => ({ code: Code.INTERNAL, details: '', answered: false }),
-    },
-  ])('no longer count once the upstream $what', async ({ unary }) => {
-    const { origin } = await start({ maxRequests: 1, upstream: { unary } });
-    const request = { path: '/v1/hang', headers: { authorization: MEMBER } };
-    expect((await httpRequest(origin, request)).status).toBe(500);
-    expect((await httpRequest(origin, request)).status).toBe(500);
-  });
-
-  it.each([
     { path: '/v1/hang', what: 'calls' },
     { path: '/nowhere', what: 'refusals' },
   ])('close their connection if too many of its responses are unsent: $what', async ({ path }) => {
@@ -519,10 +505,6 @@ function countedRequests() {
     },
   };
   return { observer, begun: () => count };
-}
-
-function throwing(): never {
-  throw new Error('secret');
 }
 
 describe('log lines', () => {

@@ -5,13 +5,11 @@ import { createTranscoder } from '../src/transcoder.js';
 import { errorOf, httpRequest } from './support/http-request.js';
 import { branchImage, withRule } from './support/library-contract.js';
 import { LibraryServer } from './support/library-server.js';
-import { listening } from './support/listening.js';
-
-const image = branchImage();
+import { listening } from './support/opening.js';
 
 /** Serves the contract of a branch, over the library's upstream, on a loopback port. */
 async function start(options: Partial<TranscoderOptions> = {}): Promise<string> {
-  const given = { descriptorSet: image, upstream: new LibraryServer(), ...options };
+  const given = { descriptorSet: branchImage, upstream: new LibraryServer(), ...options };
   return listening(createServer(createTranscoder(given).handler));
 }
 
@@ -50,11 +48,13 @@ describe('what is left out of a contract', () => {
         pattern,
         additionalBindings: [{ pattern }, { pattern: { case: 'get', value: '/**/a' } }],
       }),
+      rules: [{ selector: 'library.v1.Unsupported.Stream', get: '/v1/stream' }],
       upstream: new LibraryServer(),
       unsupported: 'skip',
       log: { debug: ignore, info: ignore, warn, error: ignore },
     });
-    expect(skipped).toHaveLength(2);
+    expect(skipped).toHaveLength(3);
+    expect(skipped).toContain('library.v1.Unsupported.Stream: the upstream serves no streams.');
     expect(warnings).toEqual(skipped.map((reason) => ({ reason, message: 'method skipped' })));
   });
 });

@@ -6,9 +6,9 @@ import { equals, fromBinary, type JsonObject, type JsonValue, type Message } fro
 import { createTranscoder } from '../../src/transcoder.js';
 import { isObject } from '../../src/fields/text-value.js';
 import { comparedDescriptorSet } from '../support/library-contract.js';
-import { rawExchange } from '../support/library-transcoder.js';
+import { rawExchange } from '../support/http-request.js';
 import { ComparedServer, typeOf } from './compared-server.js';
-import type { RawRequest } from './request.js';
+import type { RawRequest } from './row.js';
 
 /** The outcome of a request: the response, and the call that the server received. */
 interface Answer {

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
 import { receiveBody } from '../../src/http/body.js';
-import { listening } from '../support/listening.js';
+import { listening } from '../support/opening.js';
 
 it('a body is refused if its client disconnects before it is read', async () => {
   const server = createServer();

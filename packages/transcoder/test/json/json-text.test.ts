@@ -151,27 +151,12 @@ describe('JSON text', () => {
       description: 'Must be a whole number from 0 to 18446744073709551615; got 1e20.',
     },
     {
-      text: '{"int64Value":9223372036854775808}',
-      description:
-        'Must be a whole number from -9223372036854775808 to 9223372036854775807; got 9223372036854775808.',
-    },
-    { text: '{"floatValue":1e39}', description: 'Must be a number within single precision; got 1e39.' },
-    {
       text: `{"doubleValue":${'9'.repeat(400)}}`,
       description: `Must be a number within double precision; got ${'9'.repeat(64)}….`,
     },
     {
       text: '{"value":-1e400}',
       description: 'Must be a JSON value whose numbers are within double precision; got -1e400.',
-    },
-    {
-      text: '{"struct":{"a":1e400}}',
-      description: 'Must be a number within double precision; got 1e400.',
-    },
-    { text: '{"a":1,"a":2}', description: 'Must be given once; got it again.' },
-    {
-      text: '{"a":"\\ud800"}',
-      description: 'Must have only whole characters; got half of a surrogate pair.',
     },
   ])('is refused with what is allowed, then what came: $text', ({ text, description }) => {
     const refused = refusal(() => parse(text));

@@ -144,16 +144,8 @@ describe('the violations of a JSON value', () => {
       description: 'Must be one of GENRE_UNSPECIFIED, GENRE_POETRY, GENRE_PROSE; got a boolean.',
     },
     {
-      json: { int32Value: 'x' },
-      description: 'Must be a whole number from -2147483648 to 2147483647; got "x".',
-    },
-    {
       json: { int32Value: 1.5 },
       description: 'Must be a whole number from -2147483648 to 2147483647; got 1.5.',
-    },
-    {
-      json: { int32Value: [1] },
-      description: 'Must be a whole number from -2147483648 to 2147483647; got an array.',
     },
     {
       json: { genre: 'GENRE_NONE' },
@@ -163,7 +155,6 @@ describe('the violations of a JSON value', () => {
       json: { time: 'noon' },
       description: 'Must be a time by RFC 3339 from year 1 to 9999; got "noon".',
     },
-    { json: { time: 5 }, description: 'Must be a time by RFC 3339 from year 1 to 9999; got a number.' },
     {
       json: { bytesValue: `a"${'é'.repeat(100)}` },
       description: `Must be a string in base64; got "a\\"${'é'.repeat(62)}…".`,
@@ -177,22 +168,13 @@ describe('the violations of a JSON value', () => {
       description: 'Must be an object with "@type" of a known message and its JSON form; got another object.',
     },
     { json: { stringList: {} }, description: 'Must be an array; got an object.' },
-    { json: { stringMap: 'a' }, description: 'Must be an object; got a string.' },
-    { json: { nestedList: [null] }, description: 'Must be an object; got null.' },
-    { json: { time: [] }, description: 'Must be a time by RFC 3339 from year 1 to 9999; got an array.' },
     { json: { boolWrapper: 'true' }, description: 'Must be true or false; got a string.' },
     {
       json: { firstChoice: 'a', secondChoice: 1 },
       description: 'Must be given without "firstChoice"; got both.',
     },
-    { json: { x: 'a' }, description: 'Must be a known field; got "x".' },
     {
       json: { nestedMap: { x: {} } },
-      description: 'Must have a whole number from -2147483648 to 2147483647 as its key; got "x".',
-    },
-    { json: { nestedMap: { 7: null } }, description: 'Must be an object; got null.' },
-    {
-      json: { timeByNumber: { x: '2026-01-02T03:04:05Z' } },
       description: 'Must have a whole number from -2147483648 to 2147483647 as its key; got "x".',
     },
   ])('say what is allowed, then what came: $json', ({ json, description }) => {

@@ -199,8 +199,6 @@ describe('strict ProtoJSON', () => {
     { json: { sfixed64Value: '9223372036854775808' }, why: 'it is out of bounds' },
     { json: { floatValue: 3.502823e38 }, why: 'it is beyond single precision' },
     { json: { floatValue: '-3.502823e38' }, why: 'it is beyond single precision' },
-    { json: { boolValue: 'true' }, why: 'a boolean is not a string' },
-    { json: { boolWrapper: 'true' }, why: 'a boolean is not a string' },
     { json: { genre: '1' }, why: 'the number of an enum is not a string' },
     { json: { bytesValue: 'AQ I=' }, why: 'a space is not base64' },
     { json: { bytesValue: 'AQI=\n' }, why: 'a line break is not base64' },
@@ -229,7 +227,6 @@ describe('strict ProtoJSON', () => {
     { json: { time: '0000-01-01T00:00:00Z' }, why: 'the first year is 1' },
     { json: { time: '0001-01-01T00:00:00+00:01' }, why: 'it is before year 1' },
     { json: { time: '9999-12-31T23:59:59-00:01' }, why: 'it is after year 9999' },
-    { json: { timeList: ['2001-01-01T00:00:00Z', '2001-02-29T00:00:00Z'] }, why: 'items are times' },
     { json: { timeMap: { a: '2001-02-29T00:00:00Z' } }, why: 'values of maps are times' },
     {
       json: { nestedMap: { 1: { nestedList: [{ time: '2001-02-29T00:00:00Z' }] } } },
@@ -246,7 +243,6 @@ describe('strict ProtoJSON', () => {
     { json: { duration: '1.1234567890s' }, why: 'there are at most 9 decimals' },
     { json: { duration: '315576000001s' }, why: 'it is longer than 10000 years' },
     { json: { duration: '-315576000001s' }, why: 'it is longer than 10000 years' },
-    { json: { fieldMask: 'a_b' }, why: 'names are in lowerCamelCase' },
     { json: { fieldMask: 'a, b' }, why: 'a space is not part of a path' },
     { json: { fieldMask: 'a,' }, why: 'a path is missing' },
     { json: { fieldMask: 'a..b' }, why: 'a name is missing' },
@@ -257,14 +253,6 @@ describe('strict ProtoJSON', () => {
     { json: { timeByNumber: { '01': '2001-01-01T00:00:00Z' } }, why: 'a key has one form' },
     { json: anyOf('google.protobuf.Struct', { a: 1 }), why: 'a Struct in an Any needs a "value"' },
     { json: anyOf('google.protobuf.Timestamp', {}), why: 'a value is missing' },
-    {
-      json: anyOf('google.protobuf.Timestamp', { value: '2001-01-01T00:00:00Z', x: 1 }),
-      why: 'an Any holds nothing besides its value',
-    },
-    { json: { any: [] }, why: 'an Any is an object' },
-    { json: { nestedMap: [] }, why: 'a map is an object' },
-    { json: { timeList: {} }, why: 'a list is an array' },
-    { json: { nested: [] }, why: 'a message is an object' },
   ])('refuses $json: $why', ({ json }) => {
     expect(strict.accepts(schema, json)).toBe(false);
   });

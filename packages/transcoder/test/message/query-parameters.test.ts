@@ -195,7 +195,6 @@ describe('a query', () => {
   });
 
   it.each([
-    { query: 'access_token=secret', description: 'Must be a known parameter; got "access_token".' },
     {
       query: `genre=${'%22'.repeat(100)}`,
       description: `Must be one of GENRE_UNSPECIFIED, GENRE_POETRY, GENRE_PROSE; got "${'\\"'.repeat(64)}…".`,
@@ -205,30 +204,10 @@ describe('a query', () => {
       description: 'Must be true or false; got "true\\u{200b}\\u{a}".',
     },
     {
-      query: 'string_value=%zz',
-      description: 'Must be percent-encoded UTF-8; got an invalid escape or character.',
-    },
-    {
       query: `${'nested.'.repeat(48)}string_value=a`,
       description: 'Must have at most 48 levels; got 49.',
     },
-    { query: 'string_value=a&string_value=a', description: 'Must be given once; got it again.' },
-    {
-      query: 'genre=1',
-      to: binding('/v1/echo', '*'),
-      description: 'Must be given in the body; got it in the query.',
-    },
-    {
-      query: 'nested.genre=1',
-      to: binding('/v1/echo', 'nested'),
-      description: 'Must be given in the body; got it in the query.',
-    },
-    {
-      query: 'genre=1',
-      to: binding('/v1/{genre}'),
-      description: 'Must be given in the path; got it in the query.',
-    },
-  ])('$query is refused with what is allowed, then what came: $description', ({ query, to, description }) => {
-    expect(found(query, to).at(-1)).toMatchObject({ description });
+  ])('$query is refused with what is allowed, then what came: $description', ({ query, description }) => {
+    expect(found(query).at(-1)).toMatchObject({ description });
   });
 });

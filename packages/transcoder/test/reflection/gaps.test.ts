@@ -10,7 +10,8 @@ import { describe, expect, it } from 'vitest';
 import { reflect } from '../../src/reflection.js';
 import { Pauses } from '../../src/reflection/pauses.js';
 import fc from '../support/fast-check.js';
-import { type File, type Lies, startLying } from '../support/lying-server.js';
+import { opening } from '../support/opening.js';
+import { answering, type File, files, listed, startReflecting } from '../support/reflecting-server.js';
 
 const { MESSAGE, ENUM, STRING, DOUBLE } = FieldType;
 
@@ -34,19 +35,31 @@ const holder = (name: string, typeName: string) => ({ name, field: [field({ type
 
 const GOOD = service('Good', ['.a.Plain'], { messageType: [plain('Plain')] });
 
-/** What a client takes from a server with the given answers, which also serves `a.Good`. */
-async function taken(services: readonly string[], answers: Lies['answers']) {
-  const { address, questions } = await startLying({
-    services: ['a.Good', ...services],
-    answers: { 'a.Good': [GOOD], ...answers },
+/** The files that a server sends, right or wrong, by the name of a symbol or of a file. */
+type Answers = Readonly<Record<string, readonly (File | Uint8Array)[]>>;
+
+/** Starts a server whose reflection answers as told, and has nothing else but `a.Good`. */
+async function startTold(services: readonly string[], answers: Answers) {
+  const questions: string[] = [];
+  const reflection = answering(({ messageRequest: { value } }) => {
+    const name = value as string;
+    questions.push(name);
+    if (name === '*') return listed(['a.Good', ...services]);
+    return files(name === 'a.Good' ? [GOOD] : answers[name]);
   });
+  return { ...opening(await startReflecting({ reflection })), questions };
+}
+
+/** What a client takes from such a server. */
+async function taken(services: readonly string[], answers: Answers) {
+  const { address, questions } = await startTold(services, answers);
   const contract = await reflect(address, { credentials: credentials.createInsecure() });
   const set = fromBinary(FileDescriptorSetSchema, contract.descriptorSet);
   return { ...contract, questions, registry: createFileRegistry(set) };
 }
 
 describe('a service is served', () => {
-  it.each<[what: string, answers: Lies['answers']]>([
+  it.each<[what: string, answers: Answers]>([
     [
       'the server lacks a file that only options need',
       {
@@ -442,18 +455,14 @@ describe('whatever a server describes', () => {
 
   it('fits together, or is left out with a reason', async () => {
     let described: File[] = [];
-    const { address } = await startLying({
-      services: ['a.Good', 'a.S', 'b.T'],
-      answers: {
-        'a.Good': [GOOD],
-        get 'a.S'() {
-          return described;
-        },
+    const { address } = await startTold(['a.S', 'b.T'], {
+      get 'a.S'() {
+        return described;
       },
     });
     await fc.assert(
-      fc.asyncProperty(fc.array(file, { maxLength: 4 }), async (files) => {
-        described = files as unknown as File[];
+      fc.asyncProperty(fc.array(file, { maxLength: 4 }), async (drawn) => {
+        described = drawn as unknown as File[];
         const { services, skipped, descriptorSet } = await reflect(address, {
           credentials: credentials.createInsecure(),
         });

@@ -1,5 +1,6 @@
 import { request as send, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
 import { request as sendSecurely } from 'node:https';
+import { connect } from 'node:net';
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { FieldViolation } from '../../src/failures/failure.js';
 import { wrongField } from './refusal.js';
@@ -52,6 +53,20 @@ export function httpRequest(
     });
     request.on('error', reject);
     request.end(body);
+  });
+}
+
+/** Writes bytes to a server and reads until it closes the connection. */
+export function rawExchange(origin: string, bytes: string | Uint8Array): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const { hostname, port } = new URL(origin);
+    const socket = connect(Number(port), hostname, () => socket.write(bytes));
+    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.on('error', reject);
+    socket.on('close', () => {
+      resolve(Buffer.concat(chunks).toString('latin1'));
+    });
   });
 }
 

@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { createRequire } from 'node:module';
-import { dirname, join, relative, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import {
   create,
   createFileRegistry,
@@ -12,66 +11,35 @@ import {
   toBinary,
 } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema, MethodOptionsSchema } from '@bufbuild/protobuf/wkt';
+import { inject } from 'vitest';
 import { http } from '../../src/gen/google/api/annotations_pb.js';
 import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 
-const require = createRequire(import.meta.url);
-const contract = resolve(import.meta.dirname, '../contract');
-/** The root of buf's paths: a folder above both the contract and the published files. */
-const root = resolve(import.meta.dirname, '../../../..');
-const published = relative(root, dirname(require.resolve('google-proto-files/package.json')));
-// The parts of google/api and google/rpc that import files from other folders.
-const beside = [
-  'api/apikeys',
-  'api/expr',
-  'api/servicecontrol',
-  'api/servicemanagement',
-  'api/serviceusage',
-  'rpc/context',
-];
-const workspace = {
-  version: 'v2',
-  modules: [
-    { path: relative(root, contract) },
-    {
-      path: published,
-      includes: [`${published}/google/api`, `${published}/google/rpc`],
-      excludes: beside.map((folder) => `${published}/google/${folder}`),
-    },
-  ],
-};
-const errorDetails = ['ErrorInfo', 'BadRequest', 'RequestInfo'].map((name) => `google.rpc.${name}`);
-const types = ['library.v1', 'google.api.HttpBody', 'google.rpc.Status', ...errorDetails];
+/** A contract that `contracts.ts` has built: a serialized google.protobuf.FileDescriptorSet. */
+const built = (name: string): Uint8Array => readFileSync(join(inject('contracts'), `${name}.binpb`));
 
-/** Builds the contracts of the tests with `buf build`, with all their imports. */
-function build(...filters: string[]): Uint8Array {
-  const buf = join(dirname(require.resolve('@bufbuild/buf/package.json')), 'bin/buf');
-  const args = ['build', '.', '--config', JSON.stringify(workspace), ...filters, '-o', '-'];
-  return execFileSync(buf, args, { cwd: root, maxBuffer: 1 << 24 });
-}
+/** The contract of a library. */
+export const libraryDescriptorSet = built('library');
 
-/** The contract of a library with all its imports: a serialized google.protobuf.FileDescriptorSet. */
-export const libraryDescriptorSet = build(...types.flatMap((type) => ['--type', type]));
+/** A contract that imports the library's contract: as buf's image, with its imports not marked, and without comments. */
+export const branchImage = built('branch');
+export const unmarkedBranch = built('branch-unmarked');
+export const bareBranch = built('branch-bare');
 
-/** The image of a contract that imports the library's contract. */
-export function branchImage(...filters: string[]): Uint8Array {
-  return build('--path', relative(root, join(contract, 'branch')), ...filters);
-}
+/** The contract for the comparison with grpc-gateway. */
+export const comparedDescriptorSet = built('compared');
 
-/** The contract for the comparison with grpc-gateway: a serialized google.protobuf.FileDescriptorSet. */
-export const comparedDescriptorSet = build('--type', 'compared.v1', '--type', 'google.rpc.ErrorInfo');
+/** A contract with streams and files. */
+export const feedDescriptorSet = built('feed');
 
-/** A contract with streams and files: a serialized google.protobuf.FileDescriptorSet. */
-export const feedDescriptorSet = build('--type', 'feed.v1', '--type', 'google.rpc.ErrorInfo');
-
-/** A contract of two files, with methods that have no HTTP rule: a serialized google.protobuf.FileDescriptorSet. */
-export const greeterDescriptorSet = build('--type', 'greeter.v1');
+/** A contract of two files, with methods that have no HTTP rule. */
+export const greeterDescriptorSet = built('greeter');
 
 /** The image of a contract with comments and with many kinds of fields and paths. */
-export const shopImage = build('--path', relative(root, join(contract, 'shop')));
+export const shopImage = built('shop');
 
-/** A contract in proto2: a serialized google.protobuf.FileDescriptorSet. */
-export const legacyDescriptorSet = build('--type', 'legacy.v1');
+/** A contract in proto2. */
+export const legacyDescriptorSet = built('legacy');
 
 export const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, libraryDescriptorSet));
 

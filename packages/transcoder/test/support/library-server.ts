@@ -8,6 +8,7 @@ import {
   type JsonValue,
 } from '@bufbuild/protobuf';
 import { anyPack, AnySchema, EmptySchema, StructSchema, type Any } from '@bufbuild/protobuf/wkt';
+import { Metadata } from '@grpc/grpc-js';
 import { Code } from '../../src/gen/google/rpc/code_pb.js';
 import { RetryInfoSchema } from '../../src/gen/google/rpc/error_details_pb.js';
 import type {
@@ -18,6 +19,7 @@ import type {
   UnaryReply,
   Upstream,
 } from '../../src/upstream.js';
+import type { GrpcReply } from './grpc-server.js';
 import { messageType, registry, typeOf } from './library-contract.js';
 
 /** Credentials that may call every method. */
@@ -28,27 +30,11 @@ export const VISITOR = 'Bearer visitor';
 /** The creation time of every resource. */
 export const CREATED_AT = '2026-01-02T03:04:05.000Z';
 
-/** A call that never ends by itself. */
-interface HungCall {
-  /** Resolves when the client has disconnected. */
-  readonly gone: Promise<void>;
-}
-
 /** A server for library.v1: a guard that requires a token, and stateless methods. */
 export class LibraryServer implements Upstream {
-  readonly #awaitHung: ((call: HungCall) => void)[] = [];
-
-  /** The next call to Hang. */
-  nextHang(): Promise<HungCall> {
-    return new Promise((resolve) => {
-      this.#awaitHung.push(resolve);
-    });
-  }
-
   async unary(call: UnaryCall): Promise<UnaryReply> {
     const refusal = refusalOf(call);
     if (refusal !== undefined) return refusal;
-    if (call.path === '/library.v1.Probe/Hang') return this.#hang(call);
     const method = methods[call.path];
     return method === undefined
       ? failed(Code.UNIMPLEMENTED, 'No such method.', 'METHOD_UNKNOWN')
@@ -57,26 +43,28 @@ export class LibraryServer implements Upstream {
 
   /** Checks only whether the caller may make the call. */
   readonly guard: Guard = (call) => refusalOf(call) ?? ok(new Uint8Array());
-
-  /** Ends at the deadline or when the client disconnects. */
-  #hang({ deadline, cancellation }: UnaryCall): Promise<UnaryReply> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        resolve(failed(Code.DEADLINE_EXCEEDED, 'The deadline passed.', 'DEADLINE_EXCEEDED'));
-      }, deadline - Date.now());
-      const gone = new Promise<void>((settle) => {
-        cancellation.onCancelled(() => {
-          clearTimeout(timer);
-          settle();
-          resolve(failed(Code.CANCELLED, 'The caller cancelled the call.', 'CANCELLED'));
-        });
-      });
-      for (const settle of this.#awaitHung.splice(0)) settle({ gone });
-    });
-  }
 }
 
-type Method = (call: UnaryCall) => UnaryReply;
+/** Ends at the deadline or when the client disconnects. */
+function hang({ deadline, cancellation }: UnaryCall): Promise<UnaryReply> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      resolve(failed(Code.DEADLINE_EXCEEDED, 'The deadline passed.', 'DEADLINE_EXCEEDED'));
+    }, deadline - Date.now());
+    cancellation.onCancelled(() => {
+      clearTimeout(timer);
+      resolve(failed(Code.CANCELLED, 'The caller cancelled the call.', 'CANCELLED'));
+    });
+  });
+}
+
+/** The library for a grpc-js server: its failures have no details. */
+export function libraryOverGrpc(initialMetadata?: Metadata): (call: UnaryCall) => Promise<GrpcReply> {
+  const server = new LibraryServer();
+  return async (call) => ({ ...(await server.unary(call)), initialMetadata, trailers: new Metadata() });
+}
+
+type Method = (call: UnaryCall) => UnaryReply | Promise<UnaryReply>;
 
 const methods: Readonly<Record<string, Method>> = {
   '/library.v1.Library/CreateShelf': answering(
@@ -129,6 +117,7 @@ const methods: Readonly<Record<string, Method>> = {
   '/library.v1.Probe/Fail': ({ message }) => fail(read('FailRequest', message) as unknown as FailRequest),
   '/library.v1.Probe/Metadata': ({ metadata }) =>
     ok(toBinary(StructSchema, fromJson(StructSchema, metadataJson(metadata)))),
+  '/library.v1.Probe/Hang': hang,
   '/library.v1.Probe/Garble': ({ message }) => {
     const { message: text } = read('GarbleRequest', message) as { message: string };
     return ok(Buffer.from(text, 'base64'));
@@ -177,10 +166,6 @@ const DETAILS = 'grpc-status-details-bin';
 
 /** The failure that the request describes. */
 function fail({ code, message, reason, scope, details }: FailRequest): UnaryReply {
-  const unknown = create(AnySchema, {
-    typeUrl: 'type.googleapis.com/nobody.Knows',
-    value: new Uint8Array([1]),
-  });
   switch (details) {
     case 'unanswered':
       return { code, details: message, answered: false };
@@ -199,8 +184,6 @@ function fail({ code, message, reason, scope, details }: FailRequest): UnaryRepl
       return described(code, message, create(AnySchema));
     case 'retry':
       return described(code, message, retryInfo(reason));
-    case 'unknown':
-      return described(code, message, unknown);
     default:
       return failed(code, message, reason, scope === '' ? {} : { scope });
   }

@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
-import { connect, type AddressInfo } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import type { TranscoderLog } from '../../src/log.js';
 import type { TranscoderOptions } from '../../src/options.js';
@@ -10,7 +10,6 @@ import { LibraryServer } from './library-server.js';
 /** A transcoder in front of a library, on a loopback port. */
 export interface RunningTranscoder {
   readonly origin: string;
-  readonly library: LibraryServer;
   /** The lines of the log, as JSON values. */
   readonly log: readonly LogLine[];
   /** The number of open connections. */
@@ -67,7 +66,6 @@ export async function startTranscoder(
   const { port } = server.address() as AddressInfo;
   return {
     origin: `http://127.0.0.1:${port}`,
-    library,
     log,
     connections: promisify(server.getConnections.bind(server)),
     replyCache: () => transcoder.replyCache,
@@ -93,19 +91,5 @@ function closed(server: Server): Promise<void> {
       resolve();
     });
     server.closeAllConnections();
-  });
-}
-
-/** Writes bytes to a server and reads until it closes the connection. */
-export function rawExchange(origin: string, bytes: string | Uint8Array): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    const { hostname, port } = new URL(origin);
-    const socket = connect(Number(port), hostname, () => socket.write(bytes));
-    socket.on('data', (chunk) => chunks.push(chunk));
-    socket.on('error', reject);
-    socket.on('close', () => {
-      resolve(Buffer.concat(chunks).toString('latin1'));
-    });
   });
 }

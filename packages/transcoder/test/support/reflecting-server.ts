@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { create, createFileRegistry, fromBinary, fromJson, toBinary, toJson } from '@bufbuild/protobuf';
-import type { DescMethod, FileRegistry, JsonObject, MessageInitShape } from '@bufbuild/protobuf';
+import type { DescMethod, FileRegistry, JsonObject, Message, MessageInitShape } from '@bufbuild/protobuf';
 import {
   type FileDescriptorSet,
   FileDescriptorProtoSchema,
@@ -8,7 +10,7 @@ import {
 import {
   Metadata,
   Server,
-  ServerCredentials,
+  type ServerCredentials,
   type ServerDuplexStream,
   status,
   type UntypedHandleCall,
@@ -21,6 +23,7 @@ import {
   type ServerReflectionRequest,
   type ServerReflectionResponse,
 } from '../../src/gen/grpc/reflection/v1/reflection_pb.js';
+import { bind, BYTES } from './grpc-server.js';
 import { greeterDescriptorSet } from './library-contract.js';
 
 /** How a server describes itself. */
@@ -67,8 +70,8 @@ interface ReflectingServer {
 export async function startReflecting({
   descriptorSet = greeterDescriptorSet,
   versions = ['v1', 'v1alpha'],
-  address = '127.0.0.1:0',
-  identity = ServerCredentials.createInsecure(),
+  address,
+  identity,
   ...reflecting
 }: Reflecting = {}): Promise<ReflectingServer> {
   const server = new Server();
@@ -81,25 +84,18 @@ export async function startReflecting({
   const questions: string[] = [];
   for (const version of versions) {
     const method = {
+      ...BYTES,
       path: `/grpc.reflection.${version}.ServerReflection/ServerReflectionInfo`,
       requestStream: true,
       responseStream: true,
-      requestSerialize: asIs,
       requestDeserialize: (bytes: Buffer) => fromBinary(ServerReflectionRequestSchema, bytes),
       responseSerialize: (message: ServerReflectionResponse) =>
         Buffer.from(toBinary(ServerReflectionResponseSchema, message)),
-      responseDeserialize: asIs,
     } as const;
     const answering = reflecting.reflection ?? reflectionOf(set, registry, reflecting, questions);
     server.addService({ Info: method }, { Info: answering as UntypedHandleCall });
   }
-  const port = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(address, identity, (error, bound) => {
-      if (error === null) resolve(bound);
-      else reject(error);
-    });
-  });
-  const bound = address.replace(/:0$/, `:${port}`);
+  const bound = await bind(server, address, identity);
   return {
     address: bound,
     questions,
@@ -112,8 +108,6 @@ export async function startReflecting({
     },
   };
 }
-
-const asIs = (bytes: Buffer): Buffer => bytes;
 
 function addMethod(
   server: Server,
@@ -141,55 +135,23 @@ function addMethod(
     });
   };
   const definition = {
+    ...BYTES,
     path: `/${parent.typeName}/${name}`,
     requestStream: methodKind === 'client_streaming' || methodKind === 'bidi_streaming',
     responseStream: methodKind !== 'unary',
-    requestSerialize: asIs,
-    requestDeserialize: asIs,
-    responseSerialize: asIs,
-    responseDeserialize: asIs,
   } as const;
-  server.addService(
-    { [name]: definition },
-    {
-      [name]: definition.responseStream ? stream : unary,
-    },
-  );
+  server.addService({ [name]: definition }, { [name]: definition.responseStream ? stream : unary });
 }
 
-/** Implements what a client needs of the protocol to get the files of all services and messages. */
-function reflectionOf(
-  { file: files }: FileDescriptorSet,
-  registry: FileRegistry,
-  { listed, transitive = true, lacking = [] }: Reflecting,
-  questions: string[],
+type Response = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>['messageResponse']>;
+
+/** Implements reflection by the response to each request. */
+export function answering(
+  answer: (asked: ServerReflectionRequest) => Response,
 ): (stream: ReflectionCall) => void {
-  const services = [...registry.files].flatMap((file) => file.services.map(({ typeName }) => typeName));
-  const names = [...(listed ?? services), 'grpc.reflection.v1.ServerReflection'];
-  const add = (name: string, to: Map<string, Uint8Array>): Map<string, Uint8Array> => {
-    const file = files.find((each) => each.name === name && !lacking.includes(name));
-    if (file === undefined || to.has(name)) return to;
-    to.set(name, toBinary(FileDescriptorProtoSchema, file));
-    if (transitive) for (const imported of file.dependency) add(imported, to);
-    return to;
-  };
-  const fileResponse = (name = ''): Response => {
-    const fileDescriptorProto = [...add(name, new Map()).values()];
-    return fileDescriptorProto.length === 0
-      ? { case: 'errorResponse', value: { errorCode: status.NOT_FOUND, errorMessage: `no ${name}` } }
-      : { case: 'fileDescriptorResponse', value: { fileDescriptorProto } };
-  };
-  const answer = ({ case: asked, value }: ServerReflectionRequest['messageRequest']): Response => {
-    const name = value as string;
-    questions.push(`${asked} ${name}`);
-    if (asked === 'listServices')
-      return { case: 'listServicesResponse', value: { service: names.map((each) => ({ name: each })) } };
-    const symbol = registry.getService(name) ?? registry.getMessage(name);
-    return fileResponse(asked === 'fileByFilename' ? name : symbol?.file.proto.name);
-  };
   return (stream) => {
-    stream.on('data', ({ messageRequest }: ServerReflectionRequest) => {
-      stream.write(create(ServerReflectionResponseSchema, { messageResponse: answer(messageRequest) }));
+    stream.on('data', (asked: ServerReflectionRequest) => {
+      stream.write(create(ServerReflectionResponseSchema, { messageResponse: answer(asked) }));
     });
     stream.on('end', () => {
       stream.end();
@@ -197,4 +159,75 @@ function reflectionOf(
   };
 }
 
-type Response = NonNullable<MessageInitShape<typeof ServerReflectionResponseSchema>['messageResponse']>;
+/** The list of services. */
+export const listed = (names: readonly string[]): Response => ({
+  case: 'listServicesResponse',
+  value: { service: names.map((name) => ({ name })) },
+});
+
+export type File = Exclude<MessageInitShape<typeof FileDescriptorProtoSchema>, Message>;
+
+/** The response with these files; that of a server without them for undefined. */
+export const files = (protos: readonly (File | Uint8Array)[] | undefined): Response =>
+  protos === undefined
+    ? { case: 'errorResponse', value: { errorCode: status.NOT_FOUND } }
+    : { case: 'fileDescriptorResponse', value: { fileDescriptorProto: protos.map(bytesOf) } };
+
+function bytesOf(proto: File | Uint8Array): Uint8Array {
+  return proto instanceof Uint8Array
+    ? proto
+    : toBinary(FileDescriptorProtoSchema, create(FileDescriptorProtoSchema, proto));
+}
+
+interface Recorded {
+  readonly version: string;
+  readonly request: string;
+  readonly response: string;
+}
+
+/** The responses of a grpc-go 1.81.1 server, which `grpc-go/recorder` recorded. */
+export function asRecorded(version: 'v1' | 'v1alpha'): (stream: ReflectionCall) => void {
+  const recorded = readFileSync(resolve(import.meta.dirname, '../grpc-go/reflection.jsonl'), 'utf8');
+  const answers = new Map(
+    recorded
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Recorded)
+      .filter((each) => each.version === version)
+      .map(({ request, response }) => [request, response]),
+  );
+  return answering((asked) => {
+    const request = Buffer.from(toBinary(ServerReflectionRequestSchema, asked)).toString('base64');
+    const response = Buffer.from(String(answers.get(request)), 'base64');
+    return fromBinary(ServerReflectionResponseSchema, response).messageResponse;
+  });
+}
+
+/** Implements what a client needs of the protocol to get the files of all services and messages. */
+function reflectionOf(
+  set: FileDescriptorSet,
+  registry: FileRegistry,
+  { listed: given, transitive = true, lacking = [] }: Reflecting,
+  questions: string[],
+): (stream: ReflectionCall) => void {
+  const services = [...registry.files].flatMap((file) => file.services.map(({ typeName }) => typeName));
+  const names = [...(given ?? services), 'grpc.reflection.v1.ServerReflection'];
+  const add = (name: string, to: Map<string, Uint8Array>): Map<string, Uint8Array> => {
+    const file = set.file.find((each) => each.name === name && !lacking.includes(name));
+    if (file === undefined || to.has(name)) return to;
+    to.set(name, toBinary(FileDescriptorProtoSchema, file));
+    if (transitive) for (const imported of file.dependency) add(imported, to);
+    return to;
+  };
+  return answering(({ messageRequest: { case: asked, value } }) => {
+    const name = value as string;
+    questions.push(`${asked} ${name}`);
+    if (asked === 'listServices') return listed(names);
+    const symbol = registry.getService(name) ?? registry.getMessage(name);
+    const file = asked === 'fileByFilename' ? name : symbol?.file.proto.name;
+    const found = [...add(file ?? '', new Map()).values()];
+    return found.length === 0
+      ? { case: 'errorResponse', value: { errorCode: status.NOT_FOUND, errorMessage: `no ${name}` } }
+      : files(found);
+  });
+}

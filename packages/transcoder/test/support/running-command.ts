@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { runCommand } from '../../src/command.js';
 
@@ -28,6 +31,27 @@ export function startCommand(...args: readonly string[]): RunningCommand {
     await code;
   });
   return { lines, complaints, code };
+}
+
+/** Runs the command without a signal, as its process does, until it exits. */
+export async function runToEnd(...args: readonly string[]) {
+  let printed = '';
+  let complaint = '';
+  const code = await runCommand(args, {
+    stdout: { write: (text) => (printed += text) },
+    stderr: { write: (text) => (complaint += text) },
+  });
+  return { code, printed, complaint };
+}
+
+/** Writes a file that is deleted when the test ends. Returns its path. */
+export function fileWith(content: string | Uint8Array): string {
+  const folder = mkdtempSync(join(tmpdir(), 'command-'));
+  onTestFinished(() => {
+    rmSync(folder, { recursive: true });
+  });
+  writeFileSync(join(folder, 'file'), content);
+  return join(folder, 'file');
 }
 
 /** Waits until the command serves. Returns its origin. */

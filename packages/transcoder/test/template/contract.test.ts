@@ -15,7 +15,13 @@ import {
 import { describe, expect, it } from 'vitest';
 import type { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 import { type ContractOptions, readContract } from '../../src/template/contract.js';
-import { branchImage, libraryDescriptorSet, registry, withRule } from '../support/library-contract.js';
+import {
+  branchImage,
+  libraryDescriptorSet,
+  registry,
+  unmarkedBranch,
+  withRule,
+} from '../support/library-contract.js';
 
 /** The files of the library's contract whose names match. */
 function filesOf(names: RegExp): FileDescriptorSet {
@@ -24,10 +30,6 @@ function filesOf(names: RegExp): FileDescriptorSet {
 }
 
 type Rule = MessageInitShape<typeof HttpRuleSchema>;
-
-/** The contract of a branch, with its imports marked as such or not. */
-const image = branchImage();
-const unmarked = branchImage('--as-file-descriptor-set');
 
 describe('a contract', () => {
   it('has the bindings of all methods with an HTTP rule', () => {
@@ -173,22 +175,22 @@ describe('the served services', () => {
   };
 
   it('are those of a buf image outside of its imports', () => {
-    expect(served(image)).toEqual(['branch.v1.Branch']);
+    expect(served(branchImage)).toEqual(['branch.v1.Branch']);
   });
 
   it('are all services if no file is marked as an import', () => {
-    expect(served(unmarked)).toEqual(['library.v1.Library', 'library.v1.Probe', 'branch.v1.Branch']);
+    expect(served(unmarkedBranch)).toEqual(['library.v1.Library', 'library.v1.Probe', 'branch.v1.Branch']);
   });
 
   it('are those that the options name, imported or not', () => {
     const services = ['library.v1.Probe', 'branch.v1.Branch', 'library.v1.Probe'];
-    expect(served(image, { services })).toEqual(['library.v1.Probe', 'branch.v1.Branch']);
-    expect(served(unmarked, { services: ['branch.v1.Branch'] })).toEqual(['branch.v1.Branch']);
+    expect(served(branchImage, { services })).toEqual(['library.v1.Probe', 'branch.v1.Branch']);
+    expect(served(unmarkedBranch, { services: ['branch.v1.Branch'] })).toEqual(['branch.v1.Branch']);
   });
 
   it('exclude those without an HTTP rule if unsupported bindings are skipped', () => {
     const services = ['branch.v1.Counter', 'library.v1.Probe'];
-    const contract = readContract(image, { services, unsupported: 'skip' });
+    const contract = readContract(branchImage, { services, unsupported: 'skip' });
     expect(new Set(contract.bindings.map(({ method }) => method.parent.typeName))).toEqual(
       new Set(['library.v1.Probe']),
     );
@@ -204,11 +206,11 @@ describe('the served services', () => {
     ],
     [[], 'No method of the contract can be served by google.api.http.'],
   ])('cannot be %j: %s', (services, sentence) => {
-    expect(() => readContract(image, { services })).toThrow(new Error(sentence));
+    expect(() => readContract(branchImage, { services })).toThrow(new Error(sentence));
   });
 
   it('cannot be empty: an image with rules only in its imports is refused', () => {
-    const set = fromBinary(FileDescriptorSetSchema, image);
+    const set = fromBinary(FileDescriptorSetSchema, branchImage);
     for (const { package: name, service } of set.file) if (name === 'branch.v1') service.splice(0);
     expect(() => readContract(toBinary(FileDescriptorSetSchema, set))).toThrow(
       'No method of the contract can be served by google.api.http.',
@@ -218,15 +220,15 @@ describe('the served services', () => {
 
 describe('the domain of errors', () => {
   it.each([
-    { why: 'the first served service', set: image, domain: 'branch.v1' },
+    { why: 'the first served service', set: branchImage, domain: 'branch.v1' },
     {
       why: 'the first service in the set',
-      set: unmarked,
+      set: unmarkedBranch,
       domain: 'library.v1',
     },
     {
       why: 'the first service in the options',
-      set: image,
+      set: branchImage,
       services: ['library.v1.Probe', 'branch.v1.Branch'],
       domain: 'library.v1',
     },
@@ -236,13 +238,13 @@ describe('the domain of errors', () => {
 
   it('is the one that the options name', () => {
     const options = { services: ['branch.v1.Branch'], domain: 'library.example.com' };
-    expect(readContract(image, options).domain).toBe('library.example.com');
+    expect(readContract(branchImage, options).domain).toBe('library.example.com');
   });
 });
 
 describe('rules outside of the contract', () => {
   const bound = (rules: JsonObject[], options?: ContractOptions): string[] =>
-    readContract(image, { rules, ...options }).bindings.map(
+    readContract(branchImage, { rules, ...options }).bindings.map(
       ({ method, verb, template }) => `${method.name}: ${verb} ${template.source}`,
     );
   const [GET_SHELF, LEND] = ['branch.v1.Branch.GetShelf', 'branch.v1.Counter.Lend'];
@@ -269,7 +271,7 @@ describe('rules outside of the contract', () => {
       response_body: 'theme',
       additional_bindings: [{ get: '/b' }],
     };
-    const { bindings } = readContract(image, { rules: [rule] });
+    const { bindings } = readContract(branchImage, { rules: [rule] });
     expect(bindings).toMatchObject([{ responseBody: { name: 'theme' } }, { template: { source: '/b' } }]);
   });
 
@@ -291,8 +293,8 @@ describe('rules outside of the contract', () => {
         { selector, get: '/b' },
       ];
       const sentence = `rules[1]: the contract has no method "${selector}".`;
-      expect(() => readContract(image, { rules })).toThrow(new Error(sentence));
-      const { bindings, skipped } = readContract(image, { rules, unsupported: 'skip' });
+      expect(() => readContract(branchImage, { rules })).toThrow(new Error(sentence));
+      const { bindings, skipped } = readContract(branchImage, { rules, unsupported: 'skip' });
       expect(bindings).toHaveLength(1);
       expect(skipped).toEqual([sentence]);
     },
@@ -304,7 +306,7 @@ describe('rules outside of the contract', () => {
     { rule: { selector: GET_SHELF, get: '/a', put: '/a' }, says: /^rules\[0\]: .*get and put\.$/ },
   ])('are refused if they are not HTTP rules: $rule', ({ rule, says }) => {
     for (const unsupported of ['refuse', 'skip'] as const) {
-      expect(() => readContract(image, { rules: [rule], unsupported })).toThrow(says);
+      expect(() => readContract(branchImage, { rules: [rule], unsupported })).toThrow(says);
     }
   });
 });

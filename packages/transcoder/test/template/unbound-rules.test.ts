@@ -14,7 +14,7 @@ describe('the rules for methods without an HTTP rule', () => {
 
   it('are for the named services, or else for the served ones', () => {
     const selectors = (services?: string[]) =>
-      unboundRules(branchImage(), services).map((rule) => rule.selector);
+      unboundRules(branchImage, services).map((rule) => rule.selector);
     expect(selectors()).toEqual(['branch.v1.Counter.Lend']);
     expect(selectors(['branch.v1.Branch'])).toEqual([]);
     expect(selectors(['library.v1.Unsupported'])).toContain('library.v1.Unsupported.Upload');

@@ -1,5 +1,4 @@
-import { send } from '../request.js';
-import { alike, alikeIfLenient, differ, rows, type Row } from '../row.js';
+import { alike, alikeIfLenient, differ, type Row, rows, send } from '../row.js';
 
 export const bodies: readonly Row[] = [
   ...alike(

@@ -1,5 +1,4 @@
-import { get, send } from '../request.js';
-import { alike, differ, type Row } from '../row.js';
+import { alike, differ, get, type Row, send } from '../row.js';
 
 export const errors: readonly Row[] = [
   ...alike(

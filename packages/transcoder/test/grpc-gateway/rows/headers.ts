@@ -1,5 +1,4 @@
-import { send } from '../request.js';
-import { alike, alikeIfLenient, differ, differIfLenient, type Row } from '../row.js';
+import { alike, alikeIfLenient, differ, differIfLenient, type Row, send } from '../row.js';
 
 export const headers: readonly Row[] = [
   ...alike(

@@ -1,5 +1,4 @@
-import { get } from '../request.js';
-import { alike, alikeIfLenient, differ, type Row } from '../row.js';
+import { alike, alikeIfLenient, differ, get, type Row } from '../row.js';
 
 export const maps: readonly Row[] = [
   ...alikeIfLenient(

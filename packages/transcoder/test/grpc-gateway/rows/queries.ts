@@ -1,5 +1,4 @@
-import { get } from '../request.js';
-import { alike, differ, type Row } from '../row.js';
+import { alike, differ, get, type Row } from '../row.js';
 
 export const queries: readonly Row[] = [
   ...alike(

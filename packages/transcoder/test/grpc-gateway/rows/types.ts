@@ -1,5 +1,4 @@
-import { send } from '../request.js';
-import { alike, alikeIfLenient, differ, type Row } from '../row.js';
+import { alike, alikeIfLenient, differ, type Row, send } from '../row.js';
 
 export const types: readonly Row[] = [
   ...alike(

@@ -1,5 +1,4 @@
-import { send } from '../request.js';
-import { alike, differ, type Row } from '../row.js';
+import { alike, differ, type Row, send } from '../row.js';
 
 export const verbs: readonly Row[] = [
   ...alike(

@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import type { TestProject } from 'vitest/node';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The folder with the built contracts: `library.binpb`. */
+    contracts: string;
+  }
+}
+
+const require = createRequire(import.meta.url);
+const contract = resolve(import.meta.dirname, '../contract');
+/** The root of buf's paths: a folder above both the contract and the published files. */
+const root = resolve(import.meta.dirname, '../../../..');
+const published = relative(root, dirname(require.resolve('google-proto-files/package.json')));
+// The parts of google/api and google/rpc that import files from other folders.
+const beside = [
+  'api/apikeys',
+  'api/expr',
+  'api/servicecontrol',
+  'api/servicemanagement',
+  'api/serviceusage',
+  'rpc/context',
+];
+const workspace = {
+  version: 'v2',
+  modules: [
+    { path: relative(root, contract) },
+    {
+      path: published,
+      includes: [`${published}/google/api`, `${published}/google/rpc`],
+      excludes: beside.map((folder) => `${published}/google/${folder}`),
+    },
+  ],
+};
+const errorDetails = ['ErrorInfo', 'BadRequest', 'RequestInfo'].map((name) => `google.rpc.${name}`);
+const ofTypes = (...names: string[]): string[] => names.flatMap((name) => ['--type', name]);
+const ofPath = (name: string): string[] => ['--path', relative(root, join(contract, name))];
+
+/** What `buf build` is told for each contract, all of which have their imports. */
+const CONTRACTS: Readonly<Record<string, readonly string[]>> = {
+  library: ofTypes('library.v1', 'google.api.HttpBody', 'google.rpc.Status', ...errorDetails),
+  branch: ofPath('branch'),
+  'branch-unmarked': [...ofPath('branch'), '--as-file-descriptor-set'],
+  'branch-bare': [...ofPath('branch'), '--exclude-source-info'],
+  compared: ofTypes('compared.v1', 'google.rpc.ErrorInfo'),
+  feed: ofTypes('feed.v1', 'google.rpc.ErrorInfo'),
+  greeter: ofTypes('greeter.v1'),
+  shop: ofPath('shop'),
+  legacy: ofTypes('legacy.v1'),
+};
+
+/** Builds the contracts of the tests once for a run. */
+export default async function buildContracts({ provide }: TestProject): Promise<() => void> {
+  const folder = mkdtempSync(join(tmpdir(), 'contracts-'));
+  const buf = join(dirname(require.resolve('@bufbuild/buf/package.json')), 'bin/buf');
+  await Promise.all(
+    Object.entries(CONTRACTS).map(([name, filters]) => {
+      const output = join(folder, `${name}.binpb`);
+      const args = ['build', '.', '--config', JSON.stringify(workspace), ...filters, '-o', output];
+      return promisify(execFile)(buf, args, { cwd: root });
+    }),
+  );
+  provide('contracts', folder);
+  return () => {
+    rmSync(folder, { recursive: true });
+  };
+}
