@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { createTranscoder, type Transcoder, type Upstream } from '@route-registry/transcoder';
 import type { Binding } from '../src/template/binding.js';
 import { readContract } from '../src/template/contract.js';
-import { requirePlatform } from '../../../bench/platform.js';
+import { requirePlatform } from '../../../bench/machine.js';
 import { type Contract, googleContracts } from './contracts.js';
 import { descriptionProblems } from './descriptions.js';
 import { type Outcome, outcomeTable, table } from './report.js';
