@@ -648,7 +648,9 @@ describe('a server that shuts down', () => {
   it('cuts off a client that does not read the last line within a second', async () => {
     const { answer, sent, gone } = flood();
     const feed = await startFeed(answer);
-    const socket = stalled(feed.origin);
+    const socket = stalled(feed.origin).resume();
+    await once(socket, 'data');
+    socket.pause();
     await settled(sent);
     stopTimers();
     feed.end();
