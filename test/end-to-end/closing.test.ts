@@ -1,20 +1,27 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
 import { watchHealth } from '../support/health-client.js';
+import { healthOf, post } from '../support/requests.js';
 import { runningService } from '../support/running-service.js';
 
 /** The pause between checks of the store, in milliseconds. */
 const CHECK_MS = 20;
 /** Longer than several checks of the store and measurements of the load take, in milliseconds. */
 const LONG_MS = 300;
+/** Longer than two requests take, in milliseconds. */
+const DRAIN_MS = 2_000;
 
-it('a draining service does not return to SERVING, even though the store answers', async () => {
-  const settings = { DRAIN_DELAY_MS: String(LONG_MS) };
+it('a draining service reports that it does not serve, even though the store answers, and answers calls', async () => {
+  const settings = { DRAIN_DELAY_MS: String(DRAIN_MS) };
   const service = await runningService({ settings, dependencies: { checkMs: CHECK_MS } });
   const statuses = watchHealth(service.grpcAddress);
   await expect.poll(() => statuses).toEqual(['SERVING']);
   const before = service.log.length;
-  await service.close();
+  const closed = service.close();
+  await expect.poll(() => statuses).toEqual(['SERVING', 'NOT_SERVING']);
+  expect(await healthOf(service)).toBe(503);
+  expect((await post(service)).status).toBe(201);
+  await closed;
   expect(statuses).toEqual(['SERVING', 'NOT_SERVING']);
   expect(service.log.slice(before).map(({ msg }) => msg)).not.toContain('the store answers: serving');
 });

@@ -122,6 +122,22 @@ describe('the metrics of a service', () => {
     }
   });
 
+  it('show caches, statements and the schema', async () => {
+    const service = await runningService();
+    await load(service);
+    const text = await metricsOf(service);
+    const value = (name: string, labels: Record<string, string> = {}): number => sumOf(text, name, labels);
+    expect(value('route_registry_cache_entries', { cache: 'routes' })).toBe(1);
+    expect(value('route_registry_cache_hits_total', { cache: 'routes' })).toBe(2);
+    expect(value('route_registry_cache_hits_total', { cache: 'tokens' })).toBeGreaterThan(2);
+    expect(value('route_registry_statement_batch_size_count', { operation: 'INSERT' })).toBe(1);
+    expect(value('route_registry_schema_version')).toBe(MIGRATIONS.length);
+    expect(value('route_registry_database_connections')).toBe(1);
+    expect(value('route_registry_ready')).toBe(1);
+    expect(value('route_registry_draining')).toBe(0);
+    expect(text.values.has('route_registry_build_info{version="0.2.0-dev",role="all"}')).toBe(true);
+  });
+
   it.each([
     { topology: 'in process', settings: {}, kept: { hits_total: 2, misses_total: 1, entries: 1 } },
     { topology: 'over a channel', settings: {}, kept: { hits_total: 2, misses_total: 1, entries: 1 } },
