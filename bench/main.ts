@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runBenchmark } from './benchmark.js';
 import { openDatabaseServer } from './database.js';
 import { Instances } from './instances.js';
+import { requirePlatform } from './platform.js';
 import { allFigures, writeDocuments } from './report.js';
 import { FULL, GUARD, QUICK } from './scale.js';
 import { Servers } from './servers.js';
@@ -30,7 +30,7 @@ async function main(): Promise<void> {
       instances: { type: 'boolean' },
     },
   });
-  if (values.write === true) requirePlatform();
+  if (values.write === true) requirePlatform('.');
   const { compare } = values;
   const quick = values.quick === true;
   const database = await openDatabaseServer();
@@ -63,14 +63,6 @@ async function main(): Promise<void> {
   } finally {
     await close();
   }
-}
-
-/** @throws Error on another major version of Node than the image has, on which all published figures are measured */
-function requirePlatform(): void {
-  const [, platform] = /^FROM node:(\d+)\./m.exec(readFileSync('Dockerfile', 'utf8')) ?? [];
-  const { node } = process.versions;
-  if (platform !== node.split('.')[0])
-    throw new Error(`Published figures are those of Node ${platform}; this is Node ${node}.`);
 }
 
 function versionOf(servers: Servers): Side {

@@ -32,7 +32,7 @@ const server = createServer((incoming, response) => handler?.(incoming, response
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { write: { type: 'boolean' } } });
-  if (values.write === true) requirePlatform();
+  if (values.write === true) requirePlatform(resolve(import.meta.dirname, '../../..'));
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const contracts = googleContracts();
   const sized = contracts.map((contract) => ({ contract, size: contract.image().length }));
