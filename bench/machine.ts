@@ -44,16 +44,6 @@ export function describeMachine(): string {
   return `${cpus().length} × ${first?.model ?? 'unknown processor'}, ${memory}, ${process.platform}, Node ${process.version}`;
 }
 
-/** The major version of Node that the image has, on which all published figures are measured. */
-const PLATFORM = '24';
-
-/** @throws Error on another major version of Node */
-export function requirePlatform(): void {
-  const { node } = process.versions;
-  if (!node.startsWith(`${PLATFORM}.`))
-    throw new Error(`Published figures are those of Node ${PLATFORM}; this is Node ${node}.`);
-}
-
 /** Says in a sentence how steady the machine was. */
 export function describeSteadiness({ loopsMs, stolen }: Steadiness): string {
   const slowest = Math.max(...loopsMs) / Math.min(...loopsMs);

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { runBenchmark } from './benchmark.js';
 import { openDatabaseServer } from './database.js';
 import { Instances } from './instances.js';
-import { requirePlatform } from './machine.js';
+import { requirePlatform } from './platform.js';
 import { allFigures, writeDocuments } from './report.js';
 import { FULL, GUARD, QUICK } from './scale.js';
 import { Servers } from './servers.js';
@@ -30,7 +30,7 @@ async function main(): Promise<void> {
       instances: { type: 'boolean' },
     },
   });
-  if (values.write === true) requirePlatform();
+  if (values.write === true) requirePlatform('.');
   const { compare } = values;
   const quick = values.quick === true;
   const database = await openDatabaseServer();

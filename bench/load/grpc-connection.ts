@@ -155,7 +155,7 @@ export class GrpcConnection {
     return this.#open.size < this.#maxStreams && this.#window >= MAX_MESSAGE_BYTES;
   }
 
-  /** @param onEnd gets the gRPC status, or one of the codes above for a call without one */
+  /** @param onEnd gets the gRPC status, or one of the codes of this file for a call without one */
   call(message: Buffer, onEnd: (status: number) => void): void {
     const stream = this.#connection.begin(this.#block);
     this.#block = this.#repeated;
@@ -197,7 +197,10 @@ export class GrpcConnection {
   }
 }
 
-/** The value of `grpc-status`: its length and plain digits, which a Huffman code would not shorten; undefined if an index stands for them. */
+/**
+ * The value of `grpc-status`: its length and plain digits, which a Huffman code would not shorten. Undefined if an index
+ * stands for them.
+ */
 function statusIn(block: Buffer): number | undefined {
   const at = block.indexOf(GRPC_STATUS);
   if (at === -1) return undefined;

@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { createTranscoder, type Transcoder, type Upstream } from '@route-registry/transcoder';
 import type { Binding } from '../src/template/binding.js';
 import { readContract } from '../src/template/contract.js';
-import { requirePlatform } from '../../../bench/machine.js';
+import { requirePlatform } from '../../../bench/platform.js';
 import { type Contract, googleContracts } from './contracts.js';
 import { descriptionProblems } from './descriptions.js';
 import { type Outcome, outcomeTable, table } from './report.js';
@@ -32,7 +32,7 @@ const server = createServer((incoming, response) => handler?.(incoming, response
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { write: { type: 'boolean' } } });
-  if (values.write === true) requirePlatform();
+  if (values.write === true) requirePlatform(resolve(import.meta.dirname, '../../..'));
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const contracts = googleContracts();
   const sized = contracts.map((contract) => ({ contract, size: contract.image().length }));
