@@ -6,13 +6,6 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
 
-declare module 'vitest' {
-  interface ProvidedContext {
-    /** The folder with the built contracts: `library.binpb`. */
-    contracts: string;
-  }
-}
-
 const require = createRequire(import.meta.url);
 const contract = resolve(import.meta.dirname, '../contract');
 /** The root of buf's paths: a folder above both the contract and the published files. */

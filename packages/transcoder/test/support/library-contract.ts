@@ -15,6 +15,13 @@ import { inject } from 'vitest';
 import { http } from '../../src/gen/google/api/annotations_pb.js';
 import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The folder in which `contracts.ts` has built the contracts: `library.binpb`. */
+    contracts: string;
+  }
+}
+
 /** A contract that `contracts.ts` has built: a serialized google.protobuf.FileDescriptorSet. */
 const built = (name: string): Uint8Array => readFileSync(join(inject('contracts'), `${name}.binpb`));
 
