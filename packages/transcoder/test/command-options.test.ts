@@ -203,6 +203,7 @@ describe('an invalid value', () => {
     [['-H', 'a-bin: c'], '--header gives the metadata "a-bin", which is bytes; only text can be forwarded.'],
     [['-H', 'TE: c'], '--header gives the metadata "te", which gRPC or the transcoder writes.'],
     [['--forward', 'a b'], '--forward must be NAME[=KEY], with names of headers; got "a b".'],
+    [['--forward', 'a='], '--forward must be NAME[=KEY], with names of headers; got "a=".'],
     [['--forward', '=a'], '--forward must be NAME[=KEY], with names of headers; got "=a".'],
     [
       ['--forward', 'a=b', '--forward', 'c=b'],

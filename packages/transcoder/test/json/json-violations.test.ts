@@ -168,6 +168,7 @@ describe('the violations of a JSON value', () => {
       description: 'Must be an object with "@type" of a known message and its JSON form; got another object.',
     },
     { json: { stringList: {} }, description: 'Must be an array; got an object.' },
+    { json: { nestedList: [null] }, description: 'Must be an object; got null.' },
     { json: { boolWrapper: 'true' }, description: 'Must be true or false; got a string.' },
     {
       json: { firstChoice: 'a', secondChoice: 1 },

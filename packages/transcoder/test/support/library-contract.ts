@@ -17,7 +17,7 @@ import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The folder with the built contracts: `library.binpb`. */
+    /** The folder in which `contracts.ts` has built the contracts: `library.binpb`. */
     contracts: string;
   }
 }
