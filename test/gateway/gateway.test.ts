@@ -203,6 +203,12 @@ describe('health', () => {
     expect(response.text).not.toContain('secret');
   });
 
+  it('does not support POST', async () => {
+    const { origin } = await start(() => health(SERVING));
+    const response = await httpRequest(origin, { method: 'POST', path: '/api/healthz' });
+    expect(response).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } });
+  });
+
   it.each(['/healthz', '/api/healthz/', '/api/Healthz', '/api/'])('is not found at %s', async (path) => {
     const { origin } = await start(() => health(SERVING));
     expect((await httpRequest(origin, { path })).status).toBe(404);
