@@ -7,7 +7,7 @@ import type { CallContext, Interceptor, Reply } from './call.js';
 /** The most characters of client-chosen text in a log line. */
 const TEXT_MAX = 128;
 /** Texts that need no change, as most do. */
-const PLAIN = /^[\x20-\x7e]{0,128}$/;
+const PLAIN = new RegExp(`^[\\x20-\\x7e]{0,${TEXT_MAX}}$`);
 
 /** Prepares client-chosen text for a log line: at most 128 characters, invisible ones escaped. */
 export function loggable(text: string): string {

@@ -77,7 +77,7 @@ export class Connections {
   /** Connections not yet known to have acknowledged the settings, oldest first. */
   readonly #unacknowledged = new Set<Connection>();
   readonly #share: StreamShare;
-  readonly #streams = new OpenStreams();
+  readonly #streams = new StreamCount();
   readonly #timer: NodeJS.Timeout;
   /** The time of the last check. */
   #now = clock();
@@ -236,7 +236,7 @@ class Connection {
   readonly #options: ConnectionsOptions;
   readonly #socket: Socket;
   readonly #ended: EndedSessions;
-  readonly #openStreams: OpenStreams;
+  readonly #streamCount: StreamCount;
   #session: ServerHttp2Session | undefined;
   /** The session's native object, which must outlive the session. */
   #native: object | undefined;
@@ -266,13 +266,13 @@ class Connection {
     socket: Socket,
     limits: ConnectionsOptions,
     ended: EndedSessions,
-    openStreams: OpenStreams,
+    streamCount: StreamCount,
     now: number,
   ) {
     this.#socket = socket;
     this.#options = limits;
     this.#ended = ended;
-    this.#openStreams = openStreams;
+    this.#streamCount = streamCount;
     this.#beganAt = now;
     this.#activeAt = now;
     this.#announced = limits.maxStreams;
@@ -281,7 +281,7 @@ class Connection {
     // One listener for all streams: a closure for each would cost more than all other bookkeeping.
     this.#onStreamClosed = function onStreamClosed(this: ServerHttp2Stream): void {
       if (!calls.delete(this)) streamingCalls.delete(this);
-      openStreams.remove();
+      streamCount.remove();
       onActivity();
     };
   }
@@ -337,7 +337,7 @@ class Connection {
   }
 
   #count(stream: ServerHttp2Stream): void {
-    this.#openStreams.add();
+    this.#streamCount.add();
     stream.once('close', this.#onStreamClosed);
   }
 
@@ -457,7 +457,7 @@ function waitsForClient(stream: ServerHttp2Stream): boolean {
 }
 
 /** The number of open streams on all connections. */
-class OpenStreams {
+class StreamCount {
   #open = 0;
   /** Streams that closed in this turn of the event loop. They count until it ends, when Node frees their memory. */
   #closed = 0;

@@ -35,13 +35,13 @@ export function takingUnaryCalls(
     const taken = path === UNKNOWN_METHOD || paths.has(path);
     // This wrapper drops a half-close after a cancellation: else the handler would not notice that its call has ended.
     if (!taken) return new ServerInterceptingCall(innermost);
-    const call = new UnaryCall(path, innermost, pipeline, deadlineMs, streamOfCall());
+    const call = new GrpcJsCall(path, innermost, pipeline, deadlineMs, streamOfCall());
     // grpc-js calls only `start` on this object, since no handler responds.
     return call as unknown as ServerInterceptingCall;
   };
 }
 
-const atEndOfTurn = new EndOfTurn<UnaryCall>((call) => {
+const atEndOfTurn = new EndOfTurn<GrpcJsCall>((call) => {
   call.proceed();
 });
 
@@ -50,7 +50,7 @@ const atEndOfTurn = new EndOfTurn<UnaryCall>((call) => {
  * call whose request is incomplete at the deadline goes to the pipeline to be refused, and one that ends before, to be
  * observed. Node reports the reset of a stream first as its end, so a call begins only at the end of the turn.
  */
-export class UnaryCall implements Cancellation {
+export class GrpcJsCall implements Cancellation {
   cancelled = false;
   readonly #path: string;
   readonly #innermost: ServerInterceptingCallInterface;
@@ -67,7 +67,7 @@ export class UnaryCall implements Cancellation {
   #due = false;
   #complete = false;
   #begun = false;
-  #answered = false;
+  #replied = false;
   /** The reply, until it is sent. */
   #reply: Reply | undefined;
   #onClientGone: (() => void) | undefined;
@@ -120,7 +120,7 @@ export class UnaryCall implements Cancellation {
   /** Called by grpc-js at the end of every call whose metadata it has delivered, whoever ended the call. */
   onCancel(): void {
     clearTimeout(this.#requestTimer);
-    if (this.#answered) return;
+    if (this.#replied) return;
     this.cancelled = true;
     if (this.#begun) this.#onClientGone?.();
     else this.#begin(this.#deadline, earlyEndOf(this.#stream));
@@ -169,7 +169,7 @@ export class UnaryCall implements Cancellation {
 
   #answer(reply: Reply): void {
     if (this.cancelled) return;
-    this.#answered = true;
+    this.#replied = true;
     this.#message = undefined;
     this.#reply = reply;
     this.#proceedLater();

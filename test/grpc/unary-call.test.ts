@@ -10,7 +10,7 @@ import type { Call, Method } from '../../src/calls/call.js';
 import { TIMEOUT_MS_KEY } from '../../src/grpc/call-headers.js';
 import { Health } from '../../src/grpc/health.js';
 import { startGrpcServer } from '../../src/grpc/server.js';
-import { UnaryCall } from '../../src/grpc/unary-call.js';
+import { GrpcJsCall } from '../../src/grpc/unary-call.js';
 import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';
 import { LIMITS as GRPC_LIMITS } from '../support/grpc-limits.js';
 import { pipelineOptions, LIMITS } from '../support/pipeline-options.js';
@@ -323,7 +323,7 @@ describe('the deadline of a call', () => {
       return { code: status.OK, details: '', trailers: new Metadata() };
     };
     const begun = performance.now();
-    const call = new UnaryCall(ECHO, innermost, pipeline, deadlineMs, { sentHeaders: {} });
+    const call = new GrpcJsCall(ECHO, innermost, pipeline, deadlineMs, { sentHeaders: {} });
     vi.setSystemTime(Date.now() + 3_600_000);
     const metadata = new Metadata();
     metadata.set(TIMEOUT_MS_KEY, String(ownMs));
