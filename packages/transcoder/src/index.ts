@@ -7,7 +7,7 @@ export {
   pathUnknown,
   type FieldViolation,
 } from './failures/failure.js';
-export { entityTag, isCurrent } from './http/reply.js';
+export { type CacheFigures, entityTag, isCurrent } from './http/reply.js';
 export type { Exchange } from './http/exchange.js';
 export type { ForwardedHeaders, RenamedHeader, ResponseHeaders, UnfitValue } from './metadata.js';
 export type { ErrorReply, HttpReply } from './http-reply.js';
