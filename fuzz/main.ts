@@ -90,7 +90,7 @@ function report({ tally, heapMib }: FuzzResult, elapsedMs: number): void {
   print(
     `${counts.map(([name, count]) => `${name}: ${count}`).join(', ')}\n` +
       `${tally.cases} cases in ${(elapsedMs / 1_000).toFixed(0)} s, ${rate.toFixed(0)} per second\n` +
-      `heap after garbage collection: ${heapMib.map((mib) => mib.toFixed(0)).join(' ')} MiB\n`,
+      `heap without calls: ${heapMib.map((mib) => mib.toFixed(0)).join(' MiB before, ')} MiB after\n`,
   );
   for (const failure of tally.failures) print(`\n${failure}\n`);
   print(tally.failures.length === 0 ? 'no failures\n' : `\n${tally.failures.length} failures\n`);

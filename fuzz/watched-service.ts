@@ -1,15 +1,18 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { moduleUrl, Program } from '../test/support/process.js';
 import { SERVICE_SETTINGS } from '../test/support/service.js';
 
 /** The program that `npm run build` creates; this file is compiled into `dist/fuzz/fuzz/`. */
 const MAIN = resolve(import.meta.dirname, '../../main');
 const LOOK_MS = 100;
-/** The number of looks per garbage collection, after which the service measures its heap. */
-const LOOKS_PER_COLLECTION = 50;
+/** How long the service has for a garbage collection, and for what closes meanwhile, in milliseconds. */
+const SETTLING_MS = 500;
 /** The file to which the service writes its heap size after each garbage collection: a line with the bytes. */
 const HEAP_FILE = 'heap';
+/** Garbage collections until the heap is at rest: some objects are only kept for the next one. */
+const COLLECTIONS = 3;
 const MIB = 2 ** 20;
 /** Collects garbage in the service and measures its heap, on SIGUSR2. */
 const COLLECTING = moduleUrl(`
@@ -39,8 +42,8 @@ export class WatchedService {
   readonly #timer: NodeJS.Timeout;
   #lastLines: string[] = [];
   #errorsRead = 0;
-  #looks = 0;
   #stopping = false;
+  #ended = false;
 
   /** `host:port` of each protocol. */
   grpc = '';
@@ -52,11 +55,11 @@ export class WatchedService {
     this.#heapFile = join(folder, HEAP_FILE);
     this.#onAlarm = onAlarm;
     this.#timer = setInterval(() => {
-      if (this.#looks++ % LOOKS_PER_COLLECTION === 0) process.kill(program.pid, 'SIGUSR2');
       this.#look();
     }, LOOK_MS);
     void program.ended.then(({ exitCode }) => {
       clearInterval(this.#timer);
+      this.#ended = true;
       if (this.#stopping) return;
       this.#look();
       onAlarm(`The service ended: ${this.#lastWords(exitCode)}`);
@@ -81,13 +84,16 @@ export class WatchedService {
     return service;
   }
 
-  /** The heap and its external memory so far, in MiB, measured every five seconds after a garbage collection. */
-  get heapMib(): readonly number[] {
-    if (!existsSync(this.#heapFile)) return [];
-    return readFileSync(this.#heapFile, 'latin1')
-      .trim()
-      .split('\n')
-      .map((bytes) => Number(bytes) / MIB);
+  /** The heap and its external memory, in MiB, after garbage collections, while there are no calls; NaN if the service has ended. */
+  async heapMib(): Promise<number> {
+    rmSync(this.#heapFile, { force: true });
+    let sizes: readonly string[] = [];
+    while (sizes.length < COLLECTIONS && !this.#ended) {
+      process.kill(this.#program.pid, 'SIGUSR2');
+      await sleep(SETTLING_MS);
+      if (existsSync(this.#heapFile)) sizes = readFileSync(this.#heapFile, 'latin1').trim().split('\n');
+    }
+    return Number(sizes.at(-1)) / MIB;
   }
 
   /** Stops the service. Returns a problem unless it exits with 0. */
