@@ -84,7 +84,10 @@ export class WatchedService {
     return service;
   }
 
-  /** The heap and its external memory, in MiB, after garbage collections, while there are no calls; NaN if the service has ended. */
+  /**
+   * Measures the heap and its external memory, in MiB, after garbage collections. To be called while there are no calls.
+   * NaN if the service has ended.
+   */
   async heapMib(): Promise<number> {
     rmSync(this.#heapFile, { force: true });
     let sizes: readonly string[] = [];

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
+import type { JsonOptions } from './json/json-options.js';
+import type { LogKind, TranscoderLog } from './log.js';
 import {
   FORWARDED_HEADERS,
   type ForwardedHeaders,
@@ -7,8 +9,6 @@ import {
   ReplyHeaders,
   type ResponseHeaders,
 } from './metadata.js';
-import type { JsonOptions } from './json/json-options.js';
-import type { LogKind, TranscoderLog } from './log.js';
 import type { RequestObserver } from './request-observer.js';
 import type { UnsupportedMethods } from './template/contract.js';
 import type { Guard, Upstream } from './upstream.js';

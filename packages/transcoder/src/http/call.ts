@@ -18,6 +18,7 @@ import type { JsonOptions } from '../json/json-options.js';
 import { JsonOutput, type UnknownType } from '../json/json-output.js';
 import { httpBodyJson, isHttpBodyJson, setData } from '../message/http-body.js';
 import { RequestMessages } from '../message/request-message.js';
+import type { Forwarding, ReplyHeaders } from '../metadata.js';
 import type { BindingTable, FoundBinding, Lookup } from '../template/binding-table.js';
 import { type Binding, type BodyBinding, successRules, takesBytes } from '../template/binding.js';
 import type { Contract } from '../template/contract.js';
@@ -25,7 +26,6 @@ import type { Guard, UnaryReply, Upstream } from '../upstream.js';
 import { type Guarded, isJsonType, receiveBody, requireDecoded, requireJsonType, Uploads } from './body.js';
 import { type Exchange, targetOf } from './exchange.js';
 import { requestTarget, requestTimeoutMs } from './head.js';
-import type { Forwarding, ReplyHeaders } from '../metadata.js';
 import { type CacheFigures, SuccessReplies } from './reply.js';
 import { type OpenStream, OpenStreams, StreamedReply } from './streams.js';
 
