@@ -181,7 +181,8 @@ const headers: Readonly<Record<string, HeaderFacts>> = {
 };
 
 function text(maxLength: number, syntax: RegExp) {
-  return { minLength: 1, maxLength, pattern: syntax.source };
+  // JavaScript escapes a slash only for its own literals, and some generators would escape the backslash again.
+  return { minLength: 1, maxLength, pattern: syntax.source.replaceAll('\\/', '/') };
 }
 
 const UNKNOWN_FIELD = { field: 'route.handlr', description: 'Must be a known field; got "handlr".' };

@@ -514,7 +514,7 @@ export const openApi: OpenApi = {
             "type": "string",
             "minLength": 1,
             "maxLength": 2048,
-            "pattern": "^\\/(?:[\\x21-\\x5b\\x5d-\\x7e]|\\\\[\\x21-\\x7e])*$",
+            "pattern": "^/(?:[\\x21-\\x5b\\x5d-\\x7e]|\\\\[\\x21-\\x7e])*$",
             "description": "Path pattern of 1 to 2048 visible ASCII characters (others percent-encoded), kept as sent, for example `/users/:id`. Begins with `/`. `:` and a name `[A-Za-z_][A-Za-z0-9_]*`, no name twice, is a parameter anywhere in a segment, with a constraint in a bracket after it if wanted, and `?`, `*` or `+`. Other brackets group; all are balanced. `*`, and `*name` after `/`, `{` or `(`, is a wildcard. `\\x` is a literal x, `::` a literal colon. Outside brackets no `#`, no query, no empty segment except after a final slash, no `.` or `..` segment, no `%` without two hexadecimal digits. No segment is a mere name in brackets, such as `{id}`. No default."
           },
           "middleware": {
@@ -587,7 +587,7 @@ export const openApi: OpenApi = {
             "type": "string",
             "minLength": 1,
             "maxLength": 2048,
-            "pattern": "^\\/(?:[\\x21-\\x5b\\x5d-\\x7e]|\\\\[\\x21-\\x7e])*$",
+            "pattern": "^/(?:[\\x21-\\x5b\\x5d-\\x7e]|\\\\[\\x21-\\x7e])*$",
             "description": "Path pattern of 1 to 2048 visible ASCII characters (others percent-encoded), kept as sent, for example `/users/:id`. Begins with `/`. `:` and a name `[A-Za-z_][A-Za-z0-9_]*`, no name twice, is a parameter anywhere in a segment, with a constraint in a bracket after it if wanted, and `?`, `*` or `+`. Other brackets group; all are balanced. `*`, and `*name` after `/`, `{` or `(`, is a wildcard. `\\x` is a literal x, `::` a literal colon. Outside brackets no `#`, no query, no empty segment except after a final slash, no `.` or `..` segment, no `%` without two hexadecimal digits. No segment is a mere name in brackets, such as `{id}`. No default."
           },
           "middleware": {
@@ -657,7 +657,7 @@ export const openApi: OpenApi = {
             "type": "string",
             "minLength": 1,
             "maxLength": 2048,
-            "pattern": "^\\/(?:[\\x21-\\x5b\\x5d-\\x7e]|\\\\[\\x21-\\x7e])*$",
+            "pattern": "^/(?:[\\x21-\\x5b\\x5d-\\x7e]|\\\\[\\x21-\\x7e])*$",
             "description": "Path pattern of 1 to 2048 visible ASCII characters (others percent-encoded), kept as sent, for example `/users/:id`. Begins with `/`. `:` and a name `[A-Za-z_][A-Za-z0-9_]*`, no name twice, is a parameter anywhere in a segment, with a constraint in a bracket after it if wanted, and `?`, `*` or `+`. Other brackets group; all are balanced. `*`, and `*name` after `/`, `{` or `(`, is a wildcard. `\\x` is a literal x, `::` a literal colon. Outside brackets no `#`, no query, no empty segment except after a final slash, no `.` or `..` segment, no `%` without two hexadecimal digits. No segment is a mere name in brackets, such as `{id}`. No default."
           },
           "middleware": {
