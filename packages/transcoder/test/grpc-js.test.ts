@@ -347,6 +347,22 @@ describe('a failure', () => {
     },
   );
 
+  it('is DEADLINE_EXCEEDED, without a warning of Node, if the deadline passes while the call is made', async () => {
+    const upstream = await upstreamTo(refuse);
+    const warnings: Error[] = [];
+    const warned = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', warned);
+    let now = Date.now();
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now++);
+    onTestFinished(() => {
+      process.off('warning', warned);
+      clock.mockRestore();
+    });
+    const reply = await upstream.unary(unaryCall({ deadline: now + 0.5 }));
+    expect(reply).toMatchObject({ code: DEADLINE_EXCEEDED, answered: false });
+    expect(warnings).toEqual([]);
+  });
+
   it('is DEADLINE_EXCEEDED if the server saw the deadline pass first and reset the call', async () => {
     const deadline = Date.now() + 10_000;
     const server = opening(
