@@ -60,6 +60,22 @@ describe('readiness', () => {
     );
     expect(checks).toEqual([1, 0, 1]);
   });
+
+  it('is exported as 1 only while all checks pass and the process does not drain', async () => {
+    const metrics = new Metrics();
+    const readiness = new Readiness(['database']);
+    metrics.readiness(readiness);
+    const database = { well: false };
+    readiness.watch('database', database);
+    readiness.run();
+    const shown = async (): Promise<number> =>
+      sumOf(readMetrics(await metrics.text()), 'route_registry_ready');
+    expect(await shown()).toBe(0);
+    database.well = true;
+    expect(await shown()).toBe(1);
+    readiness.drain();
+    expect(await shown()).toBe(0);
+  });
 });
 
 describe('the figures of caches and the connection pool', () => {
