@@ -40,22 +40,23 @@ export async function takeContract(
   { deadlineMs, metadata, types }: Taking,
 ): Promise<ReflectedContract> {
   const deadline = Date.now() + deadlineMs;
-  let last: ReflectionError | undefined;
+  let last: unknown;
   for (const version of VERSIONS) {
     const stream = new ReflectionStream(client, version, deadline, metadata);
     try {
       return await contractOf(stream, target, deadline, types);
     } catch (error) {
-      last =
+      const failure =
         error instanceof ReflectionError
           ? error
           : failureOf(error as Error, stream.headers, target, deadlineMs);
-      if (last.code !== status.UNIMPLEMENTED) break;
+      last = failure;
+      if (failure.code !== status.UNIMPLEMENTED) break;
     } finally {
       stream.close();
     }
   }
-  throw last as ReflectionError;
+  throw last as Error;
 }
 
 async function contractOf(
