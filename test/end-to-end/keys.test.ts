@@ -2,14 +2,13 @@ import { once } from 'node:events';
 import { generateKeyPairSync } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type HttpResponse, httpRequest } from '../../packages/transcoder/test/support/http-request.js';
 import { KeySetServer } from '../auth/key-set-server.js';
 import { watchHealth } from '../support/health-client.js';
 import { readMetrics, sumOf } from '../support/metric-text.js';
 import { healthOf, requestOf } from '../support/requests.js';
 import { errorInfoOf, richErrorOfResponse } from '../support/rich-error.js';
 import { runningService } from '../support/running-service.js';
-import { create, get, metadataOf, type Service, tokenFor, TOPOLOGIES } from '../support/service.js';
+import { create, metadataOf, type Service, tokenFor, TOPOLOGIES } from '../support/service.js';
 
 const { privateKey: key, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const JWK = { ...publicKey.export({ format: 'jwk' }), kid: 'main' };
@@ -108,41 +107,4 @@ it('a service that stops before its first key set reports that it drains', async
   expect(await healthOf(service)).toBe(503);
   await closed;
   expect(statuses).toEqual(['NOT_SERVING']);
-});
-
-it('requests with unknown keys that fill MAX_CALLS, while the issuer is slow, take no get of another caller', async () => {
-  const issuer = await issuerOfTest();
-  let nowMs = Date.now();
-  const settings = { JWT_SECRET: '', JWT_JWKS_URL: issuer.url, MAX_CALLS: '300' };
-  const service = await runningService({ settings, dependencies: { now: () => nowMs } });
-  await expect.poll(() => readinessOf(service)).toMatchObject({ http: 200 });
-  const { route } = await create(service.client, requestOf(), metadataOf(GOOD));
-  const arrived = new Promise<ServerResponse>((resolve) => {
-    issuer.answer((_, response) => {
-      resolve(response);
-    });
-  });
-  nowMs += 60_000;
-  const path = `/v1/routing/${route?.id ?? ''}`;
-  const refused: HttpResponse[] = [];
-  const strangers = Array.from({ length: 320 }, async (_, index) => {
-    const token = tokenFor({}, { key, algorithm: 'ES256', keyid: `unknown-${index}` });
-    const headers = { authorization: `Bearer ${token}` };
-    // Every second one asks the guard alone, since its query cannot become a call.
-    const query = index % 2 === 0 ? '' : '?unknown=1';
-    const response = await httpRequest(service.httpUrl, { path: path + query, headers });
-    refused.push(response);
-  });
-  // All but those that may wait.
-  await expect.poll(() => refused.length, { timeout: 2_500 }).toBe(320 - 256);
-  for (const { status, headers } of refused)
-    expect({ status, pause: headers['retry-after'] }).toEqual({ status: 503, pause: '1' });
-  for (let count = 0; count < 20; count++) {
-    const headers = { authorization: `Bearer ${GOOD}` };
-    expect((await httpRequest(service.httpUrl, { path, headers })).status).toBe(200);
-    expect((await get(service.client, route?.id ?? '', metadataOf(GOOD))).error).toBeUndefined();
-  }
-  (await arrived).end(JSON.stringify({ keys: [JWK] }));
-  await Promise.all(strangers);
-  expect(refused.filter(({ status }) => status === 401)).toHaveLength(256);
 });
