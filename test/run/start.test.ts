@@ -112,7 +112,14 @@ it('a start names the variables that look like settings, without their values', 
 const PLACES = { grpcAddress: '127.0.0.1:50051', httpUrl: 'http://127.0.0.1:8080/api', docs: true };
 
 function tokens(key: TokenKey) {
-  return { key, issuer: 'https://issuer.test', audience: 'routes' };
+  return {
+    key,
+    issuer: 'https://issuer.test',
+    audiences: ['routes'],
+    audienceClaim: undefined,
+    scopeClaims: [],
+    scopes: { read: 'routes:read', write: 'routes:write' },
+  };
 }
 
 const LOCAL = tokens({ kind: 'local', file: 'data/jwt-secret' });
