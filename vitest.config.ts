@@ -69,7 +69,7 @@ const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
   deploy: project(
     'deploy',
     [
-      ...(['server', 'kubectl', 'mysql', 'mysqldump', 'prometheus', 'promtool'] as const),
+      ...(['server', 'haproxy', 'kubectl', 'mysql', 'mysqldump', 'prometheus', 'promtool'] as const),
       ...(['sqlite3', 'systemd-analyze'] as const),
     ],
     {
