@@ -1,4 +1,5 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Deployment } from 'kubernetes-types/apps/v1.js';
 import type { HorizontalPodAutoscaler } from 'kubernetes-types/autoscaling/v2.js';
 import type { Job } from 'kubernetes-types/batch/v1.js';
@@ -6,6 +7,7 @@ import type { ConfigMap, PodSpec, Secret, Service } from 'kubernetes-types/core/
 import type { NetworkPolicy } from 'kubernetes-types/networking/v1.js';
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.js';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { readConfig, readMigration } from '../../src/settings/config.js';
 import { SETTINGS } from '../../src/settings/reader.js';
 import {
@@ -107,11 +109,42 @@ describe('the settings in the config map', () => {
     expect(drainDelayMs).toBe(5_000);
     expect(Number(pods[0].terminationGracePeriodSeconds) * 1_000).toBeGreaterThan(drainDelayMs + 10_000);
   });
+});
 
-  it('wait for the database for less time than the startup probe allows', () => {
-    const { periodSeconds, failureThreshold } = pods[0].containers[0]?.startupProbe ?? {};
-    const waitMs = Number(settings['DATABASE_WAIT_MS']);
-    expect(Number(periodSeconds) * Number(failureThreshold) * 1_000).toBeGreaterThan(waitMs + 10_000);
+describe('the probes of the service', () => {
+  const { startupProbe, livenessProbe, readinessProbe } = pods[0].containers[0] ?? {};
+
+  it('never restart a pod that waits for its database or its issuer', () => {
+    expect([startupProbe, livenessProbe].map((probe) => probe?.httpGet?.path)).toEqual(['/livez', '/livez']);
+  });
+
+  it('send no calls to a pod that is not ready, and keep the old pods of a rollout until then', () => {
+    expect(readinessProbe?.httpGet?.path).toBe('/readyz');
+    expect(deployment.spec?.strategy).toEqual({
+      type: 'RollingUpdate',
+      rollingUpdate: { maxUnavailable: 0, maxSurge: 1 },
+    });
+  });
+});
+
+describe('an issuer in place of the secret', () => {
+  it('verifies tokens once its line replaces that of the secret', () => {
+    const text = readFileSync(resolve(FOLDER, 'config-map.yaml'), 'utf8');
+    const changed = text.replace(/^ {2}JWT_SECRET_FILE: .*\n/m, '').replace('# JWT_JWKS_URL', 'JWT_JWKS_URL');
+    const { data } = parse(changed) as ConfigMap;
+    const { DATABASE_URL_FILE, ...settings } = data ?? {};
+    expect(DATABASE_URL_FILE).toBe(`${SECRETS}/database-url`);
+    const { tokens } =
+      readConfig({ ...settings, DATABASE_URL: secret.stringData?.['database-url'] }).grpc ?? {};
+    expect(tokens?.key).toMatchObject({ kind: 'jwks' });
+  });
+
+  it('can be reached on 443, and in the cluster on the ports of the pods of Keycloak', () => {
+    const { spec } = readManifest('network-policy.yaml') as NetworkPolicy;
+    const [anywhere, inCluster] = spec?.egress ?? [];
+    expect(anywhere?.to).toBeUndefined();
+    expect(anywhere?.ports).toContainEqual({ port: 443 });
+    expect(inCluster).toEqual({ to: [{ namespaceSelector: {} }], ports: [{ port: 8080 }, { port: 8443 }] });
   });
 });
 
