@@ -21,6 +21,15 @@ import {
 
 const SECRETS = '/run/secrets/route-registry';
 
+/** The part of the Prometheus operator's resource that is used; the API's own types lack it. */
+interface PodMonitor {
+  readonly spec: {
+    readonly jobLabel: string;
+    readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
+    readonly podMetricsEndpoints: readonly { readonly port: string; readonly path: string }[];
+  };
+}
+
 const configMap = readManifest('config-map.yaml') as ConfigMap;
 const deployment = readManifest('deployment.yaml') as Deployment;
 const job = readManifest('migrate-job.yaml') as Job;
@@ -36,8 +45,9 @@ function podOf(spec: PodSpec | undefined): PodSpec {
 describe('the Kubernetes manifests', () => {
   const resources = [...kustomization.resources, 'secret.example.yaml'];
 
-  it('are all listed in the kustomization, except the example secret', () => {
-    expect(readdirSync(FOLDER).sort()).toEqual([...resources, 'kustomization.yaml'].sort());
+  it('are all listed in the kustomization, except the example secret and what needs an operator', () => {
+    const others = ['kustomization.yaml', 'pod-monitor.yaml'];
+    expect(readdirSync(FOLDER).sort()).toEqual([...resources, ...others].sort());
   });
 
   const manifests = resources.map((file) => ({ file, content: readManifest(file) as Resource }));
@@ -179,6 +189,17 @@ describe('the resources that refer to the pods', () => {
     ];
     for (const port of named) expect(ports).toContain(port);
     expect(new Set(named)).toEqual(new Set(ports));
+  });
+
+  it('include a monitor of their ops ports, by whose label they are the job that the alerts expect', () => {
+    const { spec } = readManifest('pod-monitor.yaml') as PodMonitor;
+    const { scrape_configs: jobs } = parse(
+      readFileSync(resolve(FOLDER, '../prometheus/prometheus.yml'), 'utf8'),
+    ) as { scrape_configs: { job_name: string }[] };
+    expect(spec.selector.matchLabels).toEqual(labels);
+    expect(jobs.map(({ job_name: job }) => job)).toEqual([labels?.[spec.jobLabel]]);
+    expect(spec.podMetricsEndpoints.map(({ port, path }) => [port, path])).toEqual([['ops', '/metrics']]);
+    expect(ports).toContain('ops');
   });
 
   it('include a headless service for gRPC, which resolves to every pod', () => {
