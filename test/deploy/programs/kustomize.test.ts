@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { expect, inject, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
 import {
   FOLDER,
   kustomization,
@@ -26,3 +29,29 @@ it('kustomize builds valid manifests, with the image and its tag in each', needs
   const images = [...stdout.matchAll(/\bimage: (.*)$/gm)].map(([, image]) => image);
   expect(images).toEqual([`${name}:${newTag}`, `${name}:${newTag}`]);
 });
+
+it('the commands of docs/operations.md make the rules a resource of the Prometheus operator', async () => {
+  const document = readFileSync(resolve(FOLDER, '../../docs/operations.md'), 'utf8');
+  const [, command = ''] = /^(\{ printf '[^]*?; \}) \| kubectl -n routes apply -f -$/m.exec(document) ?? [];
+  const { stdout } = await promisify(execFile)('sh', ['-euc', command], { cwd: resolve(FOLDER, '../..') });
+  expect(parse(stdout)).toEqual({
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PrometheusRule',
+    metadata: { name: 'route-registry' },
+    spec: parse(readFileSync(resolve(FOLDER, '../prometheus/rules/route-registry.yml'), 'utf8')) as unknown,
+  });
+});
+
+it(
+  'Prometheus without the operator scrapes the ops ports as the job that the alerts expect',
+  needs('promtool'),
+  async () => {
+    const document = readFileSync(resolve(FOLDER, '../../docs/operations.md'), 'utf8');
+    const [, text = ''] = /```yaml\n(scrape_configs:[^]*?)```/.exec(document) ?? [];
+    expect(parse(text)).toMatchObject({ scrape_configs: [{ job_name: 'route-registry' }] });
+    const file = join(await mkdtemp(join(inject('temporaryFolder'), 'scrape-')), 'prometheus.yml');
+    await writeFile(file, text);
+    const { stdout } = await promisify(execFile)(programPath('promtool'), ['check', 'config', file]);
+    expect(stdout).toContain('SUCCESS');
+  },
+);
