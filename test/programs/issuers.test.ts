@@ -2,8 +2,12 @@ import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import type { Deployment } from 'kubernetes-types/apps/v1.js';
+import type { Probe } from 'kubernetes-types/core/v1.js';
 import { describe, expect, it } from 'vitest';
 import { createAuthority } from '../support/certificates.js';
+import { freePort } from '../support/free-port.js';
+import { readManifest } from '../support/kubernetes-api.js';
 import { needs } from '../support/needs.js';
 import { type SigningAlgorithm, startOidcIssuer } from '../support/oidc-issuer.js';
 import { created, createOver, getOver, httpUrlOf, programsOfTest } from '../support/program-fixture.js';
@@ -135,4 +139,25 @@ describe('docs/issuers.md', needs('curl'), () => {
     expect(await response.json()).toMatchObject({ error: { message } });
     expect(readFileSync(join(ROOT, PAGE), 'utf8').includes(`\n| \`${message}\` | `)).toBe(true);
   });
+});
+
+it('a pod without its issuer is alive but not ready, and is ready once the issuer answers', async () => {
+  const [container] = (readManifest('deployment.yaml') as Deployment).spec?.template.spec?.containers ?? [];
+  const port = await freePort();
+  const issuer = `http://127.0.0.1:${port}/realms/routes`;
+  const program = programsOfTest().start('main', [], {
+    ...FREE_PORTS,
+    DATABASE_URL: 'sqlite:routes.db',
+    JWT_JWKS_URL: `${issuer}/protocol/openid-connect/certs`,
+    JWT_ISSUER: issuer,
+    JWT_AUDIENCE: 'route-registry',
+  });
+  const { ops } = await program.line('listening');
+  const probed = async (probe: Probe | undefined): Promise<number> =>
+    (await fetch(`${String(ops)}${probe?.httpGet?.path ?? ''}`)).status;
+  const probes = [container?.startupProbe, container?.livenessProbe, container?.readinessProbe];
+  await program.line('waiting for the key set: the service is not ready without it');
+  await expect(Promise.all(probes.map(probed))).resolves.toEqual([200, 200, 503]);
+  await startOidcIssuer({ port });
+  await expect.poll(() => probed(container?.readinessProbe)).toBe(200);
 });
