@@ -181,7 +181,7 @@ async function opsAddressOfIssuers(): Promise<string> {
     await startOidcIssuer(),
   ];
   const files = { TLS_CERT_FILE: join(folder, 'tls.crt'), TLS_KEY_FILE: join(folder, 'tls.key') };
-  const { cert, key } = createAuthority().issue();
+  const { cert, key } = createAuthority().issue({ validMs: 48 * 3_600_000 });
   await writeFile(files.TLS_CERT_FILE, cert);
   await writeFile(files.TLS_KEY_FILE, key);
   const service = await runningService({ settings: { JWT_SECRET: '', ...settings, ...files } });
