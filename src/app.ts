@@ -221,8 +221,8 @@ async function openRouteService(
     // For good: where the keys are lost later, calls fail, but no other instance could do better.
     readiness.pass('keys', 'fetched');
     updateHealth();
+    metrics?.keySet(() => keySet.ageMs);
   });
-  if (keySet !== undefined) metrics?.keySet(() => keySet.ageMs);
   closing.announce('not serving', () => {
     monitor.stop();
     health.setServing(false);

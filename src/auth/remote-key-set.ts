@@ -91,14 +91,13 @@ export class RemoteKeySet {
     this.#cancelNext();
   }
 
-  /** The age of the set, in milliseconds; undefined before there is one. */
-  get ageMs(): number | undefined {
-    return this.#keys && this.#now() - this.#fetchedAtMs;
+  /** The age of the set, in milliseconds; infinite before there is one. */
+  get ageMs(): number {
+    return this.#now() - this.#fetchedAtMs;
   }
 
   get #state(): KeySetState {
-    const { ageMs = Infinity } = this;
-    if (ageMs >= LOST_AGE_MS) return 'lost';
+    if (this.ageMs >= LOST_AGE_MS) return 'lost';
     return this.#failure === undefined ? 'fresh' : 'usable';
   }
 

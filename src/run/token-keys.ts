@@ -87,7 +87,7 @@ function fetchKeySet(url: string, { closing, logger, now }: TokenKeysOptions): R
       if (state === 'usable')
         logger.warn({ err }, 'the key set cannot be refreshed: its keys stay in use until it is an hour old');
       // Once: the attempts follow each other every second. An older set is lost only after it was usable.
-      if (keySet.ageMs !== undefined || waiting) return;
+      if (keySet.ageMs < Infinity || waiting) return;
       waiting = true;
       logger.warn({ url: shown(url), err }, 'waiting for the key set: the service is not ready without it');
     },

@@ -131,6 +131,11 @@ describe('the first steps', () => {
     expect(readme).toContain(`\`\`\`${firstSteps(places, LOCAL, undefined).trimEnd()}\n\`\`\``);
   });
 
+  it('name the scopes as the settings do', () => {
+    const renamed = { ...LOCAL, scopes: { read: 'in', write: 'out' } };
+    expect(firstSteps(PLACES, renamed, undefined)).toContain('--scope "in out" --sub me');
+  });
+
   it('in a container make a token with docker exec', () => {
     expect(firstSteps(PLACES, LOCAL, 'c0ffee')).toContain(
       '\ntoken  export TOKEN=$(docker exec c0ffee node dist/token.js --scope ',

@@ -55,7 +55,13 @@ describe('without any setting', () => {
         tokens: {
           key: { kind: 'local', file: 'data/jwt-secret' },
           issuer: 'route-registry',
-          audience: 'route-registry',
+          audiences: ['route-registry'],
+          audienceClaim: undefined,
+          scopeClaims: [
+            { name: 'scope', path: ['scope'] },
+            { name: 'scp', path: ['scp'] },
+          ],
+          scopes: { read: 'routes:read', write: 'routes:write' },
         },
         duplicateRoutes: 'allow',
         reflection: true,
@@ -390,7 +396,10 @@ describe('invalid settings', () => {
   });
 
   it.each([
-    ['JWT_SECRE', 'JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE, JWT_JWKS_URL, JWT_ISSUER, JWT_AUDIENCE'],
+    [
+      'JWT_SECRE',
+      'JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE, JWT_JWKS_URL, JWT_ISSUER, JWT_AUDIENCE, JWT_AUDIENCE_CLAIM, JWT_SCOPE_CLAIMS, JWT_READ_SCOPE, JWT_WRITE_SCOPE',
+    ],
     ['TLS_CERTFILE', 'TLS_CERT_FILE, TLS_KEY_FILE, TLS_CLIENT_CA_FILE'],
     ['DUPLICATE_ROUTE', 'DUPLICATE_ROUTES'],
   ])('include %s, which could be a misspelled %s', (name, known) => {
@@ -418,6 +427,83 @@ describe('invalid settings', () => {
       `ROLE must be one of all, grpc, gateway; got "${'x'.repeat(127)}…".`,
     ]);
   });
+});
+
+describe('the names of claims and scopes', () => {
+  const ISSUER = { JWT_JWKS_URL: 'https://issuer.test/keys', ...PARTIES };
+  const problemsWith = (settings: Record<string, string>) =>
+    problemsOf({ ...ISSUER, ...SQLITE, ...settings });
+
+  it('are read from lists and as JSON Pointers', () => {
+    const settings = {
+      JWT_AUDIENCE: 'one, two',
+      JWT_AUDIENCE_CLAIM: 'client_id',
+      JWT_SCOPE_CLAIMS: 'roles, /resource_access/a~1b~0c/roles',
+      JWT_READ_SCOPE: 'https://api.example/routes:read',
+    };
+    expect(readTokens({ ...ISSUER, ...settings })).toMatchObject({
+      audiences: ['one', 'two'],
+      audienceClaim: { name: 'client_id', path: ['client_id'] },
+      scopeClaims: [
+        { name: 'roles', path: ['roles'] },
+        { name: '/resource_access/a~1b~0c/roles', path: ['resource_access', 'a/b~c', 'roles'] },
+      ],
+      scopes: { read: 'https://api.example/routes:read', write: 'routes:write' },
+    });
+  });
+
+  it.each([
+    ['JWT_AUDIENCE', 'a,,b', 'JWT_AUDIENCE must be values separated by single commas; got "a,,b".'],
+    ['JWT_AUDIENCE', 'a,', 'JWT_AUDIENCE must be values separated by single commas; got "a,".'],
+    ['JWT_AUDIENCE', ' ', 'JWT_AUDIENCE must be values separated by single commas; got "".'],
+  ])('are refused: %s=%s', (name, value, problem) => {
+    expect(problemsWith({ [name]: value })).toEqual([problem]);
+  });
+
+  it.each(['scope,,scp', ',', 'scope scp', '/a~2', '/a/~', '/a~', '~\t', 'x'.repeat(256)])(
+    'such as JWT_SCOPE_CLAIMS=%s are refused',
+    (value) => {
+      expect(problemsWith({ JWT_SCOPE_CLAIMS: value })).toEqual([
+        expect.stringMatching(
+          /^JWT_SCOPE_CLAIMS must be claims separated by commas, each a name without white space, or a JSON Pointer such as \/resource_access\/registry\/roles, of at most 255 characters; got "/,
+        ),
+      ]);
+    },
+  );
+
+  it.each(['a claim', '/a~2', ' '])('such as JWT_AUDIENCE_CLAIM=%s are refused', (value) => {
+    expect(problemsWith({ JWT_AUDIENCE_CLAIM: value })).toEqual([
+      `JWT_AUDIENCE_CLAIM must be a name without white space, or a JSON Pointer such as /resource_access/registry/roles, of at most 255 characters; got ${JSON.stringify(value)}.`,
+    ]);
+  });
+
+  it.each(['a b', 'a"b', 'a\\b', ' a', 'ä', 'a\n', 'x'.repeat(256)])(
+    'such as the scope %j are refused, which RFC 6749 does not allow',
+    (value) => {
+      const problem =
+        'must be one scope: 1 to 255 visible ASCII characters except quotation marks and backslashes';
+      expect(problemsWith({ JWT_READ_SCOPE: value, JWT_WRITE_SCOPE: value })).toEqual([
+        expect.stringContaining(`JWT_READ_SCOPE ${problem}; got `),
+        expect.stringContaining(`JWT_WRITE_SCOPE ${problem}; got `),
+        expect.stringContaining('JWT_WRITE_SCOPE must differ from JWT_READ_SCOPE; got '),
+      ]);
+    },
+  );
+
+  it('are refused if one scope permits reading and writing', () => {
+    expect(problemsWith({ JWT_WRITE_SCOPE: 'routes:read' })).toEqual([
+      'JWT_WRITE_SCOPE must differ from JWT_READ_SCOPE; got "routes:read".',
+    ]);
+  });
+
+  it.each(['JWT_AUDIENCE_CLAIM', 'JWT_SCOPE_CLAIMS', 'JWT_READ_SCOPE', 'JWT_WRITE_SCOPE'])(
+    'do not exist in local mode: %s alone asks for a key',
+    (name) => {
+      expect(problemsOf({ [name]: 'x', ...SQLITE })).toContainEqual(
+        expect.stringMatching(/^Exactly one of JWT_SECRET, .* must be set; got none\.$/),
+      );
+    },
+  );
 });
 
 describe('CORS_ORIGINS', () => {

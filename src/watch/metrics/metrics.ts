@@ -166,17 +166,14 @@ export class Metrics {
     ]);
   }
 
-  /** Adds the age of the key set, in milliseconds; there is no sample before there is a set. */
-  keySet(ageMs: () => number | undefined): void {
+  /** Adds the age of the key set, in milliseconds. */
+  keySet(ageMs: () => number): void {
     this.#gauge(
       {
         name: 'route_registry_jwks_age_seconds',
         help: 'How long ago the keys in use were fetched from JWT_JWKS_URL.',
       },
-      () => {
-        const age = ageMs();
-        return age === undefined ? [] : [[{}, age / 1_000]];
-      },
+      () => [[{}, ageMs() / 1_000]],
     );
   }
 
