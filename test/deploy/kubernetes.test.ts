@@ -137,18 +137,7 @@ describe('the probes of the service', () => {
   });
 });
 
-describe('an issuer in place of the secret', () => {
-  it('verifies tokens once its line replaces that of the secret', () => {
-    const text = readFileSync(resolve(FOLDER, 'config-map.yaml'), 'utf8');
-    const changed = text.replace(/^ {2}JWT_SECRET_FILE: .*\n/m, '').replace('# JWT_JWKS_URL', 'JWT_JWKS_URL');
-    const { data } = parse(changed) as ConfigMap;
-    const { DATABASE_URL_FILE, ...settings } = data ?? {};
-    expect(DATABASE_URL_FILE).toBe(`${SECRETS}/database-url`);
-    const { tokens } =
-      readConfig({ ...settings, DATABASE_URL: secret.stringData?.['database-url'] }).grpc ?? {};
-    expect(tokens?.key).toMatchObject({ kind: 'jwks' });
-  });
-
+describe('an issuer', () => {
   it('can be reached on 443, and in the cluster on the ports of the pods of Keycloak', () => {
     const { spec } = readManifest('network-policy.yaml') as NetworkPolicy;
     const [anywhere, inCluster] = spec?.egress ?? [];

@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
+import type { ConfigMap } from 'kubernetes-types/core/v1.js';
+import { expect, inject, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { readConfig } from '../../../src/settings/config.js';
 import {
   FOLDER,
   kustomization,
@@ -28,6 +31,24 @@ it('kustomize builds valid manifests, with the image and its tag in each', needs
   const images = [...stdout.matchAll(/\bimage: (.*)$/gm)].map(([, image]) => image);
   expect(images).toEqual([`${name}:${newTag}`, `${name}:${newTag}`]);
 });
+
+it(
+  'kustomize builds the settings of an issuer once its line replaces that of the secret',
+  needs('kubectl'),
+  async () => {
+    const folder = await mkdtemp(join(inject('temporaryFolder'), 'kustomize-'));
+    await cp(FOLDER, folder, { recursive: true });
+    const file = join(folder, 'config-map.yaml');
+    const changed = (await readFile(file, 'utf8')).replace(/^ {2}JWT_SECRET_FILE: .*\n/m, '');
+    await writeFile(file, changed.replace('# JWT_JWKS_URL', 'JWT_JWKS_URL'));
+    const { stdout } = await promisify(execFile)(programPath('kubectl'), ['kustomize', folder]);
+    const built = parseAllDocuments(stdout).map((document) => document.toJS() as ConfigMap);
+    const { DATABASE_URL_FILE, ...settings } = built.find(({ kind }) => kind === 'ConfigMap')?.data ?? {};
+    expect(DATABASE_URL_FILE).toBe('/run/secrets/route-registry/database-url');
+    const { tokens } = readConfig({ ...settings, DATABASE_URL: 'mysql://routes@mysql/routes' }).grpc ?? {};
+    expect(tokens?.key).toMatchObject({ kind: 'jwks' });
+  },
+);
 
 it('the commands of docs/operations.md make the rules a resource of the Prometheus operator', async () => {
   const document = readFileSync(resolve(FOLDER, '../../docs/operations.md'), 'utf8');
