@@ -47,6 +47,8 @@ const ELSEWHERE = [
   'TOKEN=$(docker exec routes',
   'docker compose --profile gateway up',
   'kubectl create namespace',
+  'kubectl -n routes exec POD',
+  'kubectl -n routes apply -f deploy/kubernetes/pod-monitor.yaml',
   'npm ci && npm run build && npm prune',
   'systemctl enable --now route-registry@1',
   'for i in 1 2; do',
