@@ -85,24 +85,29 @@ export class StrictJson {
 
   /** The reader of a message whose JSON form is an object of its fields. */
   #objectReader(message: DescMessage): Reader<ReflectMessage> {
-    const fields = fieldsByName(message);
-    const readers = new Map<DescField, FieldReader>();
+    const members = new Map(
+      [...fieldsByName(message)].map(([name, field]) => {
+        const member = { field, takesNull: takesNull(field), read: this.#fieldReader(field) };
+        return [name, member] as const;
+      }),
+    );
     return (json) => {
       if (!isObject(json)) throw refused(message);
       const target = reflect(message);
-      const seen = new Set<unknown>();
-      for (const [key, value] of Object.entries(json)) {
-        const field = fields.get(key);
-        if (field === undefined && this.#ignoresUnknown) continue;
-        if (field === undefined || seen.has(field)) throw refused(message);
-        seen.add(field);
-        if (value === null && !takesNull(field)) continue;
+      // An array, since most messages have few fields.
+      const seen: unknown[] = [];
+      for (const name of Object.keys(json)) {
+        const value = json[name] as JsonValue;
+        const member = members.get(name);
+        if (member === undefined && this.#ignoresUnknown) continue;
+        if (member === undefined || seen.includes(member.field)) throw refused(message);
+        const { field, read } = member;
+        seen.push(field);
+        if (value === null && !member.takesNull) continue;
         if (field.oneof !== undefined) {
-          if (seen.has(field.oneof)) throw refused(message);
-          seen.add(field.oneof);
+          if (seen.includes(field.oneof)) throw refused(message);
+          seen.push(field.oneof);
         }
-        let read = readers.get(field);
-        if (read === undefined) readers.set(field, (read = this.#fieldReader(field)));
         read(target, value);
       }
       return target;

@@ -19,7 +19,8 @@ import { MAX_DEPTH } from '../json/json-text.js';
 import { JsonViolations } from '../json/json-violations.js';
 import { impliedMask, setImpliedMask } from './implied-mask.js';
 import { missingFields } from './missing-fields.js';
-import { type Binding, type BoundVariable, type FieldTarget, variableValue } from '../template/binding.js';
+import type { Binding, BoundVariable, FieldTarget } from '../template/binding.js';
+import { variableValue } from '../template/path-template.js';
 
 /** The parts of an HTTP request that form a request message. */
 interface RequestParts {
