@@ -99,7 +99,7 @@ export interface TranscoderOptions {
   readonly lenient?: boolean;
   /**
    * What to do with bindings that cannot be served: client and bidirectional streams, server streams if the upstream
-   * has no `serverStream`, paths with segments after `**`, `GET` with a body, the later of two rules for the same
+   * has no `serverStream`, paths with `**` twice, `GET` with a body, the later of two rules for the same
    * requests, rules that are malformed or do not fit their method, and `rules` whose selector names no method. `refuse`
    * throws an Error. `skip` logs them and leaves them out; other bindings of the method are served. Default: `refuse`.
    */
