@@ -192,6 +192,17 @@ export class DatabaseError extends Error {
   }
 }
 
+/** A connection to MySQL whose session is not as the service needs it, so that it is not used. */
+export class UnfitSession extends Error {
+  override readonly name = 'UnfitSession';
+
+  /** @param fault what is wrong with it, as a clause without its subject */
+  constructor(fault: string) {
+    super(`A connection to the database ${fault}, by the server's settings or a proxy's.`);
+    delete this.stack;
+  }
+}
+
 /**
  * Translates a driver's error for the rest of the service and the log: to `STORE_UNAVAILABLE` if the database is
  * unavailable, to `DEADLINE_EXCEEDED` if the server stopped the statement at its time limit, and otherwise to a
@@ -201,6 +212,7 @@ export class DatabaseError extends Error {
  * @param address `host:port` of the database; undefined for the embedded one
  */
 export function translate(error: unknown, address?: string): unknown {
+  if (error instanceof UnfitSession) return storeUnavailable(error);
   const driverError = facts(error);
   const { errno, code, name } = driverError;
   const timedOut = name === TIMEOUT;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEADLINE_PASSED, Failure } from '../../src/registry/failure.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
-import { openDatabase } from '../../src/store/database.js';
+import { openForCalls } from '../../src/store/database.js';
 import {
   DatabaseError,
   isConflict,
@@ -15,7 +15,7 @@ import { freePort } from '../support/free-port.js';
 describe('an unreachable database', () => {
   it('makes every method fail with STORE_UNAVAILABLE and a message without hosts and statements', async () => {
     const port = await freePort();
-    const knex = openDatabase(parseDatabaseUrl(`mysql://u:p@127.0.0.1:${port}/d`));
+    const knex = openForCalls(parseDatabaseUrl(`mysql://u:p@127.0.0.1:${port}/d`), 5_000);
     const store = new KnexRouteStore(knex);
     const id = '019b7c1e-0e6e-7000-8000-000000000001';
     const route = { id, method: 'GET', path: '/', middleware: [], handler: 'h', createdAt: new Date(0) };
