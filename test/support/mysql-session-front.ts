@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest';
-import { eachPacket, isQuery, textOf, withText } from './mysql-packets.js';
+import { eachPacket, isError, isQuery, textOf, withText } from './mysql-packets.js';
 import { startTcpFront } from './tcp-front.js';
 
-/** What a proxy, or the server itself, does to sessions. Statements of the front must have no rows. */
+/** What a proxy, or the server itself, does to sessions. Its statements return no rows; a wrong one ends the client. */
 interface SessionFrontOptions {
   /** Executed before the first statement of each connection, as `init_connect` is. */
   readonly atLogin?: readonly string[];
@@ -44,9 +44,10 @@ export async function startSessionFront(
       waiting = others;
       return first ?? true;
     });
-    const toClient = eachPacket(() => {
+    const toClient = eachPacket((packet) => {
       const next = waiting.shift();
       if (next === undefined) return true;
+      if (isError(packet)) client.destroy();
       server.write(next);
       return false;
     });
