@@ -26,7 +26,7 @@ import { openTokenKeys } from './run/token-keys.js';
 import type { Config, GrpcConfig, HttpConfig, TlsFiles } from './settings/config.js';
 import type { Database } from './settings/database-url.js';
 import { joinAddress } from './settings/reader.js';
-import { closeDatabase, openDatabase, poolFigures } from './store/database.js';
+import { closeDatabase, openForCalls, poolFigures } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/migrations.js';
 import type { Metrics } from './watch/metrics/metrics.js';
@@ -244,7 +244,7 @@ async function openRouteService(
 async function openStore(database: Database, parts: Parts): Promise<KnexRouteStore> {
   const { config, closing, logger, stop, readiness, metrics, tracing } = parts;
   // A silent connection is given up when every call that waits for it has ended.
-  const knex = openDatabase(database, config.limits.deadlineMs);
+  const knex = openForCalls(database, config.limits.deadlineMs);
   closing.resource('database', () => closeDatabase(knex, database));
   await reachOrExplain(knex, { waitMs: config.databaseWaitMs, stop, log: logger.info.bind(logger) });
   const version = await ensureSchema(knex, database);

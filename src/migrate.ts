@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { reachOrExplain, startProblem } from './run/start.js';
 import { readMigration } from './settings/config.js';
-import { closeDatabase, openDatabase } from './store/database.js';
+import { closeDatabase, openForMigrations } from './store/database.js';
 import { migrateDown, migrateUp, migrationStatus } from './store/migrations.js';
 
 const USAGE = `Usage: node dist/migrate.js [--down | --status | --help]
@@ -27,7 +27,7 @@ async function main(): Promise<void> {
     return;
   }
   const { database, databaseWaitMs } = readMigration(process.env);
-  const knex = openDatabase(database);
+  const knex = openForMigrations(database);
   try {
     await reachOrExplain(knex, { waitMs: databaseWaitMs, log: say });
     if (values.status === true) {

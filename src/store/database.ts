@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import createKnex, { type Knex } from 'knex';
 import type { Database, MysqlDatabase, MysqlTls } from '../settings/database-url.js';
 import { isBusy, isOutOfReach, isWrongServer } from './driver-errors.js';
+import { SESSION_FOR_MIGRATIONS, sessionForCalls, setUpSession, type Variables } from './session.js';
 
 /** How long a call waits for a free connection, in milliseconds: less than the default deadline of a call. */
 const ACQUIRE_TIMEOUT_MS = 3_000;
@@ -17,23 +18,34 @@ const POOL_MAX = 10;
 const BUSY_TIMEOUT_MS = 2_000;
 
 /**
- * Opens the database. The embedded database is created, with its folder, if it does not exist. For MySQL, the first
- * query connects. `closeDatabase` must be called at the end.
+ * Opens the database to serve calls. The embedded database is created, with its folder, if it does not exist. For MySQL,
+ * the first query connects. `closeDatabase` must be called at the end.
  *
- * @param silenceMs how long MySQL may stay silent before its connection is dropped, in milliseconds; default: 0, no
- *   limit, since a migration may take long
+ * @param deadlineMs the longest time of a call, in milliseconds: a connection that is silent for longer is dropped
  * @throws Error when the files of the embedded database cannot be written
  */
-export function openDatabase(database: Database, silenceMs = 0): Knex {
-  return database.engine === 'mysql' ? openMysql(database, silenceMs) : openEmbedded(database.file);
+export function openForCalls(database: Database, deadlineMs: number): Knex {
+  if (database.engine === 'sqlite') return openEmbedded(database.file);
+  return openMysql(database, { session: sessionForCalls(deadlineMs), silenceMs: deadlineMs });
+}
+
+/**
+ * Opens the database to migrate it, as `openForCalls` does, but without limits of time, since a migration may take long.
+ *
+ * @throws Error when the files of the embedded database cannot be written
+ */
+export function openForMigrations(database: Database): Knex {
+  if (database.engine === 'sqlite') return openEmbedded(database.file);
+  return openMysql(database, { session: SESSION_FOR_MIGRATIONS, silenceMs: 0 });
 }
 
 /** Connections that no pool uses again. */
 const discarded = new WeakSet<object>();
 
-/** Makes the pool replace a connection that it lent, once it is released. */
+/** Makes the pool replace a connection that it lent, once it is released. MySQL's ends at once, with its transaction. */
 export function discard(connection: object): void {
   discarded.add(connection);
+  (connection as Partial<MysqlConnection>).destroy?.();
 }
 
 /** `host:port` of a database that `openDatabase` has opened; undefined for the embedded one. */
@@ -58,10 +70,21 @@ function ignore(): void {
 interface MysqlConnection {
   readonly stream: Socket;
   on(event: 'error', listener: () => void): void;
-  query(sql: string, done: (error: Error | null) => void): void;
+  query(sql: string, done: (error: Error | null, answer: unknown) => void): void;
+  /** Closes the connection at once, which ends its transaction. */
+  destroy(): void;
 }
 
-function openMysql({ host, port, user, password, database, tls }: MysqlDatabase, silenceMs: number): Knex {
+interface MysqlUse {
+  readonly session: Variables;
+  /** How long a connection may stay silent before it is dropped, in milliseconds; 0 for any time. */
+  readonly silenceMs: number;
+}
+
+function openMysql(
+  { host, port, user, password, database, tls }: MysqlDatabase,
+  { session, silenceMs }: MysqlUse,
+): Knex {
   const fresh = new FreshConnections();
   const knex = createKnex({
     client: 'mysql2',
@@ -95,11 +118,15 @@ function openMysql({ host, port, user, password, database, tls }: MysqlDatabase,
             Object.assign(new Error('The database is silent.'), { code: 'ETIMEDOUT' }),
           );
         });
-        // Overrides the server's defaults: text is kept as sent, and values that are too long or invalid are refused,
-        // not truncated.
-        connection.query(
-          "SET NAMES utf8mb4, SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
-          done,
+        setUpSession(session, queryOn(connection)).then(
+          () => {
+            done(null);
+          },
+          (error: unknown) => {
+            // Knex forgets a connection that fails here, but leaves it open.
+            connection.destroy();
+            done(error as Error);
+          },
         );
       },
     },
@@ -107,6 +134,16 @@ function openMysql({ host, port, user, password, database, tls }: MysqlDatabase,
   fresh.follow(knex);
   knex.userParams = { address: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}` };
   return knex;
+}
+
+function queryOn(connection: MysqlConnection): (statement: string) => Promise<unknown> {
+  return (statement) =>
+    new Promise((resolve, reject) => {
+      connection.query(statement, (error, answer) => {
+        if (error === null) resolve(answer);
+        else reject(error);
+      });
+    });
 }
 
 interface SqliteConnection {

@@ -154,7 +154,7 @@ class InsertBatches {
     } catch (error) {
       failure = error;
     }
-    return inserts.map((insert) => outcomes.get(insert) ?? (failure as Error));
+    return inserts.map((insert) => outcomes.get(insert) ?? this.#rows.failureOf(insert, failure));
   }
 
   /** Inserts those that have no outcome yet. */
@@ -182,7 +182,7 @@ class InsertBatches {
     const [first, ...others] = open;
     if (first === undefined) return;
     if (others.length === 0 && refusal !== undefined) {
-      outcomes.set(first, this.#rows.translated(refusal) as Error);
+      outcomes.set(first, this.#rows.failureOf(first, this.#rows.translated(refusal)));
       return;
     }
     const half = open.length >> 1;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
-import { openDatabase } from '../../src/store/database.js';
+import { openForMigrations } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp, migrationStatus, MIGRATIONS } from '../../src/store/migrations.js';
 import { built } from '../support/built.js';
@@ -20,9 +20,9 @@ const DIST = built();
 const KILLED = `
   const [url, statement] = process.argv.slice(1);
   const { parseDatabaseUrl } = await import('${DIST}/settings/database-url.js');
-  const { openDatabase } = await import('${DIST}/store/database.js');
+  const { openForMigrations } = await import('${DIST}/store/database.js');
   const { migrateUp } = await import('${DIST}/store/migrations.js');
-  const knex = openDatabase(parseDatabaseUrl(url));
+  const knex = openForMigrations(parseDatabaseUrl(url));
   let sent = 0;
   knex.on('query', () => {
     if (++sent === Number(statement)) process.kill(process.pid, 'SIGKILL');
@@ -70,7 +70,7 @@ describeOn(engines)('on $name', (engine) => {
 
   it('a migration that is killed midway is completed by the next run', async () => {
     await expect(killedAt(database.url, 10)).resolves.toBe('SIGKILL');
-    const knex = openDatabase(parseDatabaseUrl(database.url));
+    const knex = openForMigrations(parseDatabaseUrl(database.url));
     const { pending } = await migrationStatus(knex);
     expect(pending).not.toEqual([]);
     await expect(migrateUp(knex)).resolves.toEqual(pending);

@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
-import { openDatabase, reachDatabase, requireWritable } from '../../src/store/database.js';
+import { openForCalls, openForMigrations, reachDatabase, requireWritable } from '../../src/store/database.js';
 import { built } from '../support/built.js';
 import type { Pair } from '../support/certificates.js';
 import { type Database, engines } from '../support/engines.js';
@@ -43,7 +43,7 @@ describeOn(engines.slice(1))('the wait for $name', (engine) => {
 
   it('does not start for a database that refuses the login', async () => {
     const { location, close } = await openEmpty(engine);
-    const knex = openDatabase({ ...location, password: 'wrong' } as typeof location);
+    const knex = openForMigrations({ ...location, password: 'wrong' } as typeof location);
     onTestFinished(async () => {
       await knex.destroy();
       await close();
@@ -69,7 +69,7 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
     onTestFinished(close);
     const proxy = await startTcpProxy(port);
     onTestFinished(() => proxy.close());
-    const knex = openDatabase({ ...location, port: proxy.port } as typeof location, 50);
+    const knex = openForCalls({ ...location, port: proxy.port } as typeof location, 50);
     const client = knex.client as ConnectionClient;
     const connection = await client.acquireConnection();
     await client.releaseConnection(connection);
@@ -87,7 +87,7 @@ describe('the wait for an unreachable database', () => {
     options: Omit<Parameters<typeof reachDatabase>[1], 'log'>,
     onLine: () => void = () => undefined,
   ): Promise<{ lines: string[]; error: unknown }> {
-    const knex = openDatabase(parseDatabaseUrl(`mysql://u:p@127.0.0.1:${await freePort()}/d`));
+    const knex = openForMigrations(parseDatabaseUrl(`mysql://u:p@127.0.0.1:${await freePort()}/d`));
     onTestFinished(() => knex.destroy());
     const lines: string[] = [];
     const log = (line: string): void => {
@@ -258,7 +258,7 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
     Object.assign(url, { hostname: host, port: String(front.port) });
     for (const [name, value] of Object.entries(parameters))
       url.searchParams.set(name, name === 'ssl-mode' ? value : files.path(value));
-    const knex = openDatabase(parseDatabaseUrl(url.href));
+    const knex = openForMigrations(parseDatabaseUrl(url.href));
     onTestFinished(() => knex.destroy());
     return { knex, front };
   }

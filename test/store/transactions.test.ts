@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import type { Failure } from '../../src/registry/failure.js';
-import { openDatabase } from '../../src/store/database.js';
+import { openForCalls } from '../../src/store/database.js';
 import { engines } from '../support/engines.js';
 import {
   type Fault,
@@ -88,9 +88,9 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
       if (met !== undefined) fault.armed = false;
       return met;
     });
-    const knex = openDatabase(
+    const knex = openForCalls(
       parseDatabaseUrl(throughPort(database.url, front.port)),
-      answer === 'silence' ? SILENCE_MS : 0,
+      answer === 'silence' ? SILENCE_MS : 5_000,
     );
     onTestFinished(() => knex.destroy());
     return { store: database.storeWith({}, knex), knex, front, fault };

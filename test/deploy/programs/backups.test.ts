@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { parseDatabaseUrl } from '../../../src/settings/database-url.js';
 import { secretsIn } from '../../../src/settings/tokens.js';
-import { openDatabase } from '../../../src/store/database.js';
+import { openForMigrations } from '../../../src/store/database.js';
 import { KnexRouteStore } from '../../../src/store/knex-route-store.js';
 import { migrateUp } from '../../../src/store/migrations.js';
 import { createAuthority } from '../../support/certificates.js';
@@ -96,7 +96,7 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
     async (engine) => {
       const folder = await emptyFolder();
       const database = await engine.createDatabase();
-      const administrator = openDatabase(parseDatabaseUrl(database.url));
+      const administrator = openForMigrations(parseDatabaseUrl(database.url));
       const url = new URL(database.url);
       const name = `${url.pathname.slice(1)}_b`.slice(-31);
       const names = [name, `${name}2`] as const;
@@ -116,7 +116,7 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
         await database.drop();
       });
       Object.assign(url, { username: name, password: 'password', pathname: `/${name}` });
-      const knex = openDatabase(parseDatabaseUrl(url.href));
+      const knex = openForMigrations(parseDatabaseUrl(url.href));
       await migrateUp(knex);
       const entry = entryOf({ middleware: ["it's 👍", 'b'] }, { idempotencyKey: 'once' });
       await new KnexRouteStore(knex).insert(entry, 'reject');
@@ -131,7 +131,7 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
       expect(counted).toMatch(/^count\(\*\)\n1\n$/i);
 
       url.pathname = `/${names[1]}`;
-      const restored = openDatabase(parseDatabaseUrl(url.href));
+      const restored = openForMigrations(parseDatabaseUrl(url.href));
       onTestFinished(() => restored.destroy());
       const store = new KnexRouteStore(restored);
       await expect(store.find(entry.route.id)).resolves.toEqual(entry.route);
