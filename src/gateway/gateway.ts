@@ -157,6 +157,7 @@ const EXPOSED_HEADERS = [
   'Accept-Post',
   'Allow',
   'ETag',
+  'Idempotent-Replayed',
   'Location',
   'Retry-After',
   'Vary',
