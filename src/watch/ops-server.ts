@@ -81,9 +81,9 @@ export async function startOpsServer(
 type Pages = ReadonlyMap<string, () => Page | Promise<Page>>;
 
 /**
- * Shares a rendering, which costs as much as a hundred calls, among concurrent requests. One that several of them have
- * waited for also serves those of the next second, so that many requests for metrics leave the calls their time; a
- * single scraper always gets fresh values.
+ * Shares a rendering, which costs as much as many calls, among concurrent requests. One that several of them have waited
+ * for also serves those of the next second, so that a loop of requests leaves the calls their time; a single scraper
+ * always gets fresh values.
  */
 function sharing(render: () => Promise<Page>): () => Promise<Page> {
   let shared: Promise<Page> | undefined;
