@@ -22,7 +22,14 @@ async function attack(
 ): Promise<{ count: number; before: number; peak: number }> {
   const before = rssMib(service.pid);
   const http = new URL(service.http).host;
-  const all = { grpc: service.grpc, http, ops: service.ops, token: tokenFor({ sub: 'attacker' }), durationMs: 1_500, ...what };
+  const all = {
+    grpc: service.grpc,
+    http,
+    ops: service.ops,
+    token: tokenFor({ sub: 'attacker' }),
+    durationMs: 1_500,
+    ...what,
+  };
   const done = startProgram('rest-attack', all).message('done') as Promise<{ count: number }>;
   const { result, mib: peak } = await peakMib(service.pid, done);
   return { count: result.count, before, peak };
@@ -117,7 +124,11 @@ async function gets({ http }: ServiceProcess, id: string, durationMs: number) {
 it('1,100 half-sent requests of one caller take no place of late bodies from others, and delay no get', async () => {
   const service = await start();
   const id = await created(service);
-  const attacked = attack(service, { name: 'a caller sends half bodies', connections: 11, durationMs: 4_000 });
+  const attacked = attack(service, {
+    name: 'a caller sends half bodies',
+    connections: 11,
+    durationMs: 4_000,
+  });
   await sleep(1_500);
   const statuses = await Promise.all(Array.from({ length: 40 }, () => lateCreate(service)));
   const quiet = await gets(service, id, 500);
