@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { parseArgs } from 'node:util';
 import { setLogger } from '@grpc/grpc-js';
 import { destination, type Logger } from 'pino';
 import { type App, startApp } from './app.js';
@@ -10,6 +11,11 @@ import { onStopSignals, openLogger } from './run/process.js';
 const LOG_LIMIT_MS = 1_000;
 /** The most text that may wait to be written to the log, in characters; more is dropped. */
 const LOG_MAX_LENGTH = 4_194_304;
+const USAGE = `Usage: node dist/main.js [--help]
+From sources: npm start, or npm run dev
+Runs the service until SIGTERM. Environment variables are its settings: docs/settings.md lists them.
+`;
+
 /** The log's destination, written asynchronously, so that a slow reader does not delay calls. */
 const output = destination({ minLength: 0, maxLength: LOG_MAX_LENGTH });
 // A failure to write the log, for example on a full disk or to a closed terminal, does not stop the service.
@@ -20,6 +26,11 @@ output.on('error', () => undefined);
  * cannot run or continue, and 128 plus the signal's number if a later signal cuts the shutdown short.
  */
 async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { help: { type: 'boolean', short: 'h' } } });
+  if (values.help === true) {
+    process.stdout.write(USAGE);
+    return;
+  }
   const config = readConfig(process.env);
   const { logLevel: level, logFormat: format } = config;
   const logger = await openLogger(output, { level, format, terminal: process.stdout.isTTY });

@@ -107,8 +107,8 @@ export function logCalls(log: CallLog): Interceptor {
       sub: caller && loggable(caller.subject),
       ...context.fields,
     };
-    if (refused) log.refused(caller === undefined, entry, 'call refused');
-    else log.answered(level, entry, 'call answered');
+    if (refused) log.refused(caller === undefined, entry, 'request refused');
+    else log.answered(level, entry, 'request answered');
     return reply;
   }
   return (context, next) => {

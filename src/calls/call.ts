@@ -56,6 +56,8 @@ export interface HandlerContext {
   readonly metadata: MetadataReader;
   /** The caller; absent if the method is public. */
   readonly caller: Caller | undefined;
+  /** Sent with the response, but not with a failure. Has `x-request-id` already. */
+  readonly trailers: Metadata;
   /** Whether nobody waits for the response any longer: the deadline has passed, or the client has cancelled. */
   readonly signal: Pick<AbortSignal, 'aborted'>;
 }
@@ -128,6 +130,9 @@ export const AUTHORIZATION = 'authorization';
 
 /** The idempotency key of a create as a header or metadata; the same as its field `request_id` (AIP-155). */
 export const IDEMPOTENCY_KEY = 'idempotency-key';
+
+/** The trailer, and the response header, of a create whose route an earlier request with its key stored: `true`. */
+export const IDEMPOTENT_REPLAYED = 'idempotent-replayed';
 
 /**
  * The id of a call, which appears in every log line and error, and in a trailer with the same key. The field

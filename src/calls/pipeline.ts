@@ -42,19 +42,24 @@ export function createPipeline(methods: readonly Method[], options: PipelineOpti
     (next, interceptor) => (context) => interceptor(context, next),
     run,
   );
-  return (call) =>
-    walk({
+  return (call) => {
+    const requestId = requestIdOf(call.metadata.get(REQUEST_ID)[0]);
+    const trailers = new Metadata();
+    trailers.set(REQUEST_ID, requestId);
+    return walk({
       call,
       method: methodOf.get(call.path),
       metadata: call.metadata,
       guardOnly: call.metadata.get(GUARD_ONLY).length > 0,
-      requestId: requestIdOf(call.metadata.get(REQUEST_ID)[0]),
+      requestId,
       caller: undefined,
+      trailers,
       request: undefined,
       signal: { aborted: false },
       reason: undefined,
       fields: undefined,
     });
+  };
 }
 
 /** The client's id for a call if it is 1 to 128 visible ASCII characters, otherwise a new one. */
@@ -225,9 +230,9 @@ function decodeMessage({ maxMessageBytes }: PipelineOptions): Interceptor {
 }
 
 const replyFromCache: Interceptor = (context, next) => {
-  const { method, request, requestId } = context;
+  const { method, request, trailers } = context;
   const message = method?.cached?.(request);
-  return message === undefined ? next(context) : okReply(requestId, message);
+  return message === undefined ? next(context) : okReply(trailers, message);
 };
 
 function limitWaiting({ admission }: PipelineOptions): Interceptor {
@@ -239,17 +244,15 @@ function limitWaiting({ admission }: PipelineOptions): Interceptor {
 
 /** The last step: the method itself. */
 function run(context: CallContext): Reply | Promise<Reply> {
-  const { method, request, requestId } = context;
+  const { method, request, trailers } = context;
   if (method === undefined)
     throw new Failure<CallReason>('PATH_UNKNOWN', 'There is no method with this name.');
   const message = method.handle(request, context);
-  if (message instanceof Promise) return message.then((later) => okReply(requestId, later));
-  return okReply(requestId, message);
+  if (message instanceof Promise) return message.then((later) => okReply(trailers, later));
+  return okReply(trailers, message);
 }
 
-function okReply(requestId: string, message: Uint8Array): Reply {
-  const trailers = new Metadata();
-  trailers.set(REQUEST_ID, requestId);
+function okReply(trailers: Metadata, message: Uint8Array): Reply {
   return { code: status.OK, details: '', message, trailers };
 }
 

@@ -138,25 +138,13 @@ function prefersHtml(request: IncomingMessage): boolean {
   return express.request.accepts.call(request, 'json', 'html') === 'html';
 }
 
-/** The request headers that scripts of other origins may set. */
-const ALLOWED_HEADERS = [
-  'Authorization',
-  'Content-Type',
-  'Idempotency-Key',
-  'If-Match',
-  'If-None-Match',
-  'Request-Timeout',
-  'X-Request-Id',
-  'traceparent',
-  'tracestate',
-];
-
-/** The response headers that these scripts may read, in addition to those that the Fetch standard always allows. */
+/** The response headers that scripts of other origins may read, in addition to those that the Fetch standard always allows. */
 const EXPOSED_HEADERS = [
   'Accept-Encoding',
   'Accept-Post',
   'Allow',
   'ETag',
+  'Idempotent-Replayed',
   'Location',
   'Retry-After',
   'Vary',
@@ -169,19 +157,23 @@ const MAX_AGE_S = 7_200;
 
 /**
  * Lets scripts of the given origins call the gateway (CORS, in the Fetch standard), without cookies. Other origins get
- * no CORS headers, so browsers refuse their scripts.
+ * no CORS headers, so browsers refuse their scripts. The scripts may set any header, such as those that monitoring adds
+ * to each request: a header that the gateway does not know reaches nothing.
  *
- * @param origins exact origins, as browsers send them
+ * @param origins origins as browsers send them; `https://*.example.app` stands for every host with one more label
  * @param answerPreflight responds to a preflight request, which needs no token
  */
 function crossOrigin(
   origins: readonly string[],
   answerPreflight: RequestListener,
 ): (onwards: RequestListener) => RequestListener {
-  const allowed = new Set<string | undefined>(origins);
+  const exact = new Set(origins.filter((each) => !each.includes('*')));
+  const matchers = origins.filter((each) => each.includes('*')).map(matcherOf);
+  const isAllowed = (origin: string): boolean =>
+    exact.has(origin) || matchers.some((matches) => matches(origin));
   const grant = cors({
-    origin: [...origins],
-    allowedHeaders: ALLOWED_HEADERS,
+    // Called only for an origin that is allowed.
+    origin: true,
     exposedHeaders: EXPOSED_HEADERS,
     maxAge: MAX_AGE_S,
     preflightContinue: true,
@@ -190,7 +182,7 @@ function crossOrigin(
     const { origin } = request.headers;
     // Even without CORS headers: a cache must not serve this response to a script of another origin.
     response.setHeader('Vary', 'Origin');
-    if (!allowed.has(origin)) {
+    if (origin === undefined || !isAllowed(origin)) {
       onwards(request, response);
       return;
     }
@@ -200,4 +192,16 @@ function crossOrigin(
       (isPreflight ? answerPreflight : onwards)(request, response);
     });
   };
+}
+
+/** A label as browsers write it: in lower case, and other scripts in Punycode. */
+const LABEL = /^[a-z0-9_-]+$/;
+
+/** Returns the function that tells the origins that `https://*.example.app` stands for. */
+function matcherOf(pattern: string): (origin: string) => boolean {
+  const [before = '', after = ''] = pattern.split('*');
+  return (origin) =>
+    origin.startsWith(before) &&
+    origin.endsWith(after) &&
+    LABEL.test(origin.slice(before.length, -after.length));
 }

@@ -1,4 +1,4 @@
-import { IDEMPOTENCY_KEY } from '../calls/call.js';
+import { IDEMPOTENCY_KEY, IDEMPOTENT_REPLAYED } from '../calls/call.js';
 import { requestIdOf } from '../calls/pipeline.js';
 
 /** How the gateway transcodes, whatever its settings; the OpenAPI document follows the same options. */
@@ -13,6 +13,7 @@ export const TRANSCODING = {
     ['traceparent', 'drop'],
     ['tracestate', 'drop'],
   ] as const),
+  responseHeaders: new Map([[IDEMPOTENT_REPLAYED, 'Idempotent-Replayed']]),
   json: { omit: 'unassigned', milliseconds: true },
   requestIdOf,
 } as const;

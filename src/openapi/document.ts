@@ -181,6 +181,12 @@ const headers: Readonly<Record<string, HeaderFacts>> = {
     description: 'The same as `requestId`, as a header. If both are given, they must agree.',
     field: 'request_id',
   },
+  'Idempotent-Replayed': {
+    description:
+      'Sent if an earlier request with the same `requestId` stored the route, perhaps an earlier attempt of the same one.',
+    bounds: { const: 'true' },
+    field: 'request_id',
+  },
 };
 
 function text(maxLength: number, syntax: RegExp) {
@@ -229,6 +235,7 @@ const failures: Readonly<Record<string, FailureFacts>> = {
   REQUEST_ID_REUSED: {
     code: 'ALREADY_EXISTS',
     message: 'The request id was already used for another route.',
+    metadata: { route_id: ROUTE_ID },
   },
   STORE_UNAVAILABLE: {
     code: 'UNAVAILABLE',

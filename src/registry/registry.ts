@@ -12,6 +12,12 @@ export const REQUEST_ID_SYNTAX = /^[\x21-\x7e]+$/;
 /** The most fields named in a message; the violations list them all. */
 const MAX_NAMED_FIELDS = 8;
 
+/** An idempotency key, and the name under which the request has it: the field of a violation. */
+interface IdempotencyKey {
+  readonly field: string;
+  readonly value: string;
+}
+
 /** The route to create, and its caller. */
 export interface CreateCommand {
   readonly definition: RouteDefinition;
@@ -21,7 +27,14 @@ export interface CreateCommand {
    * The caller's idempotency key, the field `request_id` (AIP-155), from every place in the request that has one; all
    * must be equal. If empty, each call creates a route.
    */
-  readonly idempotencyKeys: readonly string[];
+  readonly idempotencyKeys: readonly IdempotencyKey[];
+}
+
+/** The result of a create. */
+interface Created {
+  readonly route: Route;
+  /** Whether an earlier request with the same idempotency key stored the route. */
+  readonly replayed: boolean;
 }
 
 interface RegistryOptions {
@@ -48,7 +61,7 @@ export class Registry {
    * @throws Failure `ROUTE_INVALID` with every violation, `ROUTE_EXISTS`, `REQUEST_ID_REUSED`,
    *   `STORE_UNAVAILABLE`
    */
-  async create(command: CreateCommand, signal?: Signal): Promise<Route> {
+  async create(command: CreateCommand, signal?: Signal): Promise<Created> {
     const { store, duplicates, now, newId } = this.#options;
     const { definition, caller, idempotencyKey } = accept(command);
     const nowMs = now();
@@ -60,9 +73,10 @@ export class Registry {
     );
     switch (stored.outcome) {
       case 'inserted':
-        return route;
+        return { route, replayed: false };
       case 'repeated':
-        return repeated(stored.route, definition);
+        requireSame(stored.route, definition);
+        return { route: stored.route, replayed: true };
       case 'duplicate':
         throw routeExists(definition, stored.id);
     }
@@ -81,7 +95,7 @@ export class Registry {
         ? undefined
         : await store.findByIdempotencyKey(caller, idempotencyKey, signal);
     if (earlier !== undefined) {
-      repeated(earlier, definition);
+      requireSame(earlier, definition);
     } else if (duplicates === 'reject') {
       const first = await store.findByShape(shapeOf(definition), signal);
       if (first !== undefined) throw routeExists(definition, first);
@@ -113,20 +127,20 @@ function accept({ definition: given, caller, idempotencyKeys }: CreateCommand) {
     ...checkIdempotencyKeys(idempotencyKeys),
   ];
   if (violations.length > 0) throw routeInvalid(violations);
-  return { definition, caller, idempotencyKey: idempotencyKeys[0] };
+  return { definition, caller, idempotencyKey: idempotencyKeys[0]?.value };
 }
 
-function checkIdempotencyKeys(idempotencyKeys: readonly string[]): Violation[] {
-  const field = 'request_id';
+function checkIdempotencyKeys(idempotencyKeys: readonly IdempotencyKey[]): Violation[] {
   const violations = idempotencyKeys
-    .filter((key) => key.length > REQUEST_ID_MAX || !REQUEST_ID_SYNTAX.test(key))
-    .map((key) => {
-      const length = countCodePoints(key);
-      const got = length > REQUEST_ID_MAX ? length : quote(key);
+    .filter(({ value }) => value.length > REQUEST_ID_MAX || !REQUEST_ID_SYNTAX.test(value))
+    .map(({ field, value }) => {
+      const length = countCodePoints(value);
+      const got = length > REQUEST_ID_MAX ? length : quote(value);
       return { field, description: `Must be 1 to ${REQUEST_ID_MAX} visible ASCII characters; got ${got}.` };
     });
-  if (idempotencyKeys.some((key) => key !== idempotencyKeys[0])) {
-    violations.push({ field, description: 'Must be given once; got different values.' });
+  const [first, ...others] = idempotencyKeys;
+  if (first !== undefined && others.some(({ value }) => value !== first.value)) {
+    violations.push({ field: first.field, description: 'Must be given once; got different values.' });
   }
   return violations;
 }
@@ -143,10 +157,12 @@ function routeInvalid(violations: readonly Violation[]): Failure {
   return new Failure('ROUTE_INVALID', text, { violations });
 }
 
-/** The answer to a repeated create: the first route, unless this one is another. */
-function repeated(first: Route, definition: RouteDefinition): Route {
-  if (sameDefinition(first, definition)) return first;
-  throw new Failure('REQUEST_ID_REUSED', 'The request id was already used for another route.');
+/** Refuses a repeated create of another route than the first. */
+function requireSame(first: Route, definition: RouteDefinition): void {
+  if (sameDefinition(first, definition)) return;
+  throw new Failure('REQUEST_ID_REUSED', 'The request id was already used for another route.', {
+    metadata: { route_id: first.id },
+  });
 }
 
 function routeExists({ method, path }: RouteDefinition, firstId: string): Failure {

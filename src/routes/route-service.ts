@@ -6,7 +6,7 @@ import {
 import type { CreateCommand, Registry } from '../registry/registry.js';
 import type { Route, RouteDefinition } from '../registry/route.js';
 import { type MessageCache, implement } from '../calls/service.js';
-import { type HandlerContext, IDEMPOTENCY_KEY, type Method } from '../calls/call.js';
+import { type HandlerContext, IDEMPOTENCY_KEY, IDEMPOTENT_REPLAYED, type Method } from '../calls/call.js';
 
 /** The protection space of the service, as named in challenges (RFC 9110, section 11.5). */
 export const REALM = 'route-registry';
@@ -39,10 +39,13 @@ export function routeService(registry: Registry, cache: MessageCache, scopes: Sc
   return implement(RouteServiceDefinition, {
     createRoute: {
       access: { scope: required.createRoute },
-      handle: async (request, context) =>
-        request.validateOnly
-          ? toUnstoredMessage(await registry.check(toCommand(request, context), context.signal))
-          : toMessage(await registry.create(toCommand(request, context), context.signal)),
+      handle: async (request, context) => {
+        const command = toCommand(request, context);
+        if (request.validateOnly) return toUnstoredMessage(await registry.check(command, context.signal));
+        const { route, replayed } = await registry.create(command, context.signal);
+        if (replayed) context.trailers.set(IDEMPOTENT_REPLAYED, 'true');
+        return toMessage(route);
+      },
     },
     getRoute: {
       access: { scope: required.getRoute },
@@ -60,8 +63,8 @@ function toCommand(request: CreateRouteRequest, { metadata, caller }: HandlerCon
     definition: { method, path, middleware, handler },
     caller: caller.subject,
     idempotencyKeys: [
-      ...(request.requestId === '' ? [] : [request.requestId]),
-      ...metadata.get(IDEMPOTENCY_KEY).map(String),
+      ...(request.requestId === '' ? [] : [{ field: 'request_id', value: request.requestId }]),
+      ...metadata.get(IDEMPOTENCY_KEY).map((value) => ({ field: IDEMPOTENCY_KEY, value: String(value) })),
     ],
   };
 }

@@ -5,6 +5,7 @@ import { escapeInvisible } from '../registry/failure.js';
 import { type Config, ConfigError } from '../settings/config.js';
 import { isLoopback, splitAddress, unknownSettings } from '../settings/reader.js';
 import type { TokenConfig } from '../settings/tokens.js';
+import { unsupportedTraceVariables } from '../settings/traces.js';
 import { reachDatabase } from '../store/database.js';
 import { troubleWith } from '../store/driver-errors.js';
 
@@ -80,7 +81,7 @@ export async function listenOrExplain<T>(
 }
 
 /** Logs what an operator should know before the service starts. */
-export function warnAtStart({ grpc }: Config, env: NodeJS.ProcessEnv, logger: Logger): void {
+export function warnAtStart({ grpc, traces }: Config, env: NodeJS.ProcessEnv, logger: Logger): void {
   if (grpc?.database.engine === 'mysql' && grpc.database.exposed)
     logger.warn(
       'no TLS to the database: anybody on the network path can read everything and obtain the password',
@@ -92,6 +93,12 @@ export function warnAtStart({ grpc }: Config, env: NodeJS.ProcessEnv, logger: Lo
     );
   const settings = unknownSettings(env);
   if (settings.length > 0) logger.warn({ settings }, 'variables that look like settings have no effect');
+  const variables = traces ? unsupportedTraceVariables(env) : [];
+  if (variables.length > 0)
+    logger.warn(
+      { variables },
+      'spans are sent over HTTP in protobuf with W3C Trace Context, whatever these variables say',
+    );
 }
 
 /** Whether another machine may reach a server on this address. */

@@ -11,6 +11,7 @@ import {
   splitAddress,
 } from './reader.js';
 import { isLocalMode, type Scopes, scopesOf, type TokenConfig, tokensOf } from './tokens.js';
+import { tracesOf } from './traces.js';
 
 const BYTES_PER_MIB = 1_048_576;
 /** The largest cache of routes, in MiB: an amount that a Node process easily holds. */
@@ -296,28 +297,17 @@ function crossOriginsOf(settings: SettingsReader): readonly string[] {
     settings.refuseValue(
       'CORS_ORIGINS',
       wrong.join(','),
-      'must be exact origins as browsers send them, without a path and without a final slash, such as https://app.example.com,http://localhost:3000',
+      'must be origins as browsers send them, without a path and without a final slash, such as https://app.example.com,http://localhost:3000; in https://*.example.com, * stands for one label',
     );
   }
   return origins;
 }
 
-function isOrigin(text: string): boolean {
-  return /^https?:/.test(text) && URL.canParse(text) && new URL(text).origin === text;
-}
+/** `*` as the whole leftmost label, with at least two labels after it. */
+const WILDCARD = /^https:\/\/\*(?=(?:\.[^.]+){2})/;
 
-/**
- * Whether spans are sent: a collector is set, and the SDK is not disabled (OpenTelemetry specification, SDK environment
- * variables). Any value of `OTEL_SDK_DISABLED` except `true`, in upper or lower case, counts as false.
- */
-function tracesOf(settings: SettingsReader): boolean {
-  const endpoint = settings.given('OTEL_EXPORTER_OTLP_ENDPOINT');
-  if (endpoint === undefined || settings.text('OTEL_SDK_DISABLED').toLowerCase() === 'true') return false;
-  // Not shown: it may hold a password.
-  if (!/^https?:/.test(endpoint) || !URL.canParse(endpoint))
-    settings.refuse(
-      'OTEL_EXPORTER_OTLP_ENDPOINT',
-      'must be the http or https URL of a collector; got another form.',
-    );
-  return true;
+function isOrigin(text: string): boolean {
+  const example = text.replace(WILDCARD, 'https://any');
+  const isUrl = /^https?:[^*]+$/.test(example) && URL.canParse(example);
+  return isUrl && new URL(example).origin === example;
 }

@@ -8,6 +8,8 @@ const MAX_CONNECTIONS = 64;
 const PATIENCE_MS = 5_000;
 /** How many times connections are checked within `patienceMs`. */
 const CHECKS = 10;
+/** How long a rendering that several requests have waited for serves later ones, in milliseconds. */
+const KEPT_MS = 1_000;
 
 /** The content of the operators' pages. */
 export interface OpsPages {
@@ -78,9 +80,34 @@ export async function startOpsServer(
 
 type Pages = ReadonlyMap<string, () => Page | Promise<Page>>;
 
+/**
+ * Shares a rendering, which costs as much as many calls, among concurrent requests. One that several of them have waited
+ * for also serves those of the next second, so that a loop of requests leaves the calls their time; a single scraper
+ * always gets fresh values.
+ */
+function sharing(render: () => Promise<Page>): () => Promise<Page> {
+  let shared: Promise<Page> | undefined;
+  let requests = 0;
+  const forget = (): void => {
+    shared = undefined;
+    requests = 0;
+  };
+  const keep = (): void => {
+    if (requests > 1) setTimeout(forget, KEPT_MS).unref();
+    else forget();
+  };
+  return () => {
+    requests += 1;
+    if (shared === undefined) {
+      shared = render();
+      shared.then(keep, forget);
+    }
+    return shared;
+  };
+}
+
 function pagesOf(shown: OpsPages): Pages {
   const { metrics } = shown;
-  let reading: Promise<Page> | undefined;
   return new Map<string, () => Page | Promise<Page>>([
     ['/livez', () => json(200, { status: 'alive' })],
     [
@@ -92,12 +119,7 @@ function pagesOf(shown: OpsPages): Pages {
     ],
     [
       '/metrics',
-      // Concurrent scrapes share one reading.
-      () =>
-        (reading ??= metrics
-          .text()
-          .then((body) => ({ status: 200, contentType: metrics.contentType, body }))
-          .finally(() => (reading = undefined))),
+      sharing(async () => ({ status: 200, contentType: metrics.contentType, body: await metrics.text() })),
     ],
   ]);
 }

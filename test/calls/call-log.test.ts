@@ -23,24 +23,24 @@ const messages = (): unknown[] => lines.map(({ msg, kind, leftOut }) => [msg, ki
 
 describe('refusals of unauthenticated clients', () => {
   it('are logged up to the limit per second, and the rest is counted in one line', () => {
-    for (let i = 0; i < 1_000; i++) log.refused(true, {}, 'call refused');
+    for (let i = 0; i < 1_000; i++) log.refused(true, {}, 'request refused');
     vi.advanceTimersByTime(1_000);
     expect(messages()).toEqual([
-      ...Array<unknown>(10).fill(['call refused', undefined, undefined]),
+      ...Array<unknown>(10).fill(['request refused', undefined, undefined]),
       ['log lines left out', 'unauthenticated', 990],
     ]);
     expect(log.leftOut).toEqual({ unauthenticated: 990, callers: 0, causes: 0 });
   });
 
   it('are logged again in the next second', () => {
-    for (let i = 0; i < 10; i++) log.refused(true, {}, 'call refused');
+    for (let i = 0; i < 10; i++) log.refused(true, {}, 'request refused');
     vi.advanceTimersByTime(1_000);
-    log.refused(true, {}, 'call refused');
+    log.refused(true, {}, 'request refused');
     expect(lines).toHaveLength(11);
   });
 
   it('do not use up the limits of callers and of causes', () => {
-    for (let i = 0; i < 20; i++) log.refused(true, {}, 'call refused');
+    for (let i = 0; i < 20; i++) log.refused(true, {}, 'request refused');
     log.refused(false, {}, 'a caller');
     log.cause('error', {}, 'a cause');
     expect(lines.map(({ msg }) => msg).slice(10)).toEqual(['a caller', 'a cause']);

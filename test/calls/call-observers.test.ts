@@ -51,7 +51,7 @@ describe('an observer of calls', () => {
     await pipelineWith([observer], lines)(call);
     expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
       { msg: 'No keys.', trace: '7' },
-      { msg: 'call refused', trace: '7' },
+      { msg: 'request refused', trace: '7' },
     ]);
   });
 

@@ -275,12 +275,12 @@ describe('the log', () => {
     [
       'a successful call',
       () => Promise.resolve(ANSWER),
-      { level: 20, protocol: 'grpc', code: 'OK', msg: 'call answered' },
+      { level: 20, protocol: 'grpc', code: 'OK', msg: 'request answered' },
     ],
     [
       'a refused call',
       () => Promise.reject(new Failure('ROUTE_NOT_FOUND', 'No.')),
-      { level: 30, code: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND', msg: 'call refused' },
+      { level: 30, code: 'NOT_FOUND', reason: 'ROUTE_NOT_FOUND', msg: 'request refused' },
     ],
   ])('records the outcome and duration of %s', async (_, run, line) => {
     stopClock();
@@ -316,7 +316,7 @@ describe('the log', () => {
     const lines: string[] = [];
     await pipelineOf({ access: { scope: 'another' } }, lines)(callOf());
     expect(lines.map((line) => JSON.parse(line) as unknown)).toContainEqual(
-      expect.objectContaining({ reason: 'SCOPE_MISSING', sub: 'me', msg: 'call refused' }),
+      expect.objectContaining({ reason: 'SCOPE_MISSING', sub: 'me', msg: 'request refused' }),
     );
   });
 
@@ -342,7 +342,7 @@ describe('the log', () => {
     )(callOf({ end }));
     expect(reply.code).toBe(status.CANCELLED);
     const [line = '', ...others] = lines;
-    expect(JSON.parse(line)).toMatchObject({ code: 'CANCELLED', reason: 'CANCELLED', msg: 'call refused' });
+    expect(JSON.parse(line)).toMatchObject({ code: 'CANCELLED', reason: 'CANCELLED', msg: 'request refused' });
     expect(JSON.parse(line)).not.toHaveProperty('sub');
     expect(others).toEqual([]);
   });
@@ -355,7 +355,7 @@ describe('the log', () => {
       lines,
     )(callOf({ keys, message: Buffer.from('hush') }));
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
-      expect.objectContaining({ requestId: 'n', path: PATH, code: 'OK', msg: 'call answered' }),
+      expect.objectContaining({ requestId: 'n', path: PATH, code: 'OK', msg: 'request answered' }),
     ]);
     expect(lines.join('')).not.toContain('hush');
   });

@@ -24,6 +24,7 @@ function route(given: Partial<RouteMessage>): RouteMessage {
 const CONTEXT: HandlerContext = {
   metadata: new Metadata(),
   caller: undefined,
+  trailers: new Metadata(),
   signal: { aborted: false },
 };
 

@@ -126,6 +126,16 @@ const CASES: readonly Case[] = [
     fields: ['request_id'],
   },
   {
+    title: 'an idempotency key with a space, as a header or metadata',
+    token: tokenFor(),
+    route: GOOD,
+    headers: { 'idempotency-key': 'a b' },
+    http: 400,
+    status: 'INVALID_ARGUMENT',
+    reason: 'ROUTE_INVALID',
+    fields: ['idempotency-key'],
+  },
+  {
     title: 'a request id that differs from the idempotency key',
     token: tokenFor(),
     route: GOOD,

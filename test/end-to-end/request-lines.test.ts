@@ -54,8 +54,8 @@ describe.each(TOPOLOGIES)('a REST request, gateway %s,', (topology) => {
     expect(await ask('absent', `${path}?`, TOKEN)).toBe(404);
     const failure = { reason: 'ROUTE_NOT_FOUND' };
     expect(await linesOf('absent')).toMatchObject([
-      ...ofServer({ ...failure, code: 'NOT_FOUND', msg: 'call refused' }),
-      { ...rest, ...failure, path, status: 404, ...named, msg: 'request answered' },
+      ...ofServer({ ...failure, code: 'NOT_FOUND', msg: 'request refused' }),
+      { ...rest, ...failure, path, status: 404, ...named, msg: 'request refused' },
     ]);
   });
 
@@ -99,7 +99,7 @@ describe('a request over gRPC', () => {
     await get(service.client, id, metadataOf(TOKEN, { 'x-request-id': 'mine' }));
     await service.close();
     expect(service.log.filter(({ requestId }) => requestId === 'mine')).toMatchObject([
-      { level, protocol: 'grpc', path: GET, code: 'OK', sub: SUB, msg: 'call answered' },
+      { level, protocol: 'grpc', path: GET, code: 'OK', sub: SUB, msg: 'request answered' },
     ]);
     expect(service.log.filter(({ protocol, status }) => protocol === 'rest' && status === 201)).toMatchObject(
       [{ level }],

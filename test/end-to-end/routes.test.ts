@@ -3,7 +3,15 @@ import { describeOn } from '../support/needs.js';
 import { checkResponse } from '../support/openapi.js';
 import { type CreateRouteRequest, post as postTo, requestOf as requestFor } from '../support/requests.js';
 import { errorInfoOf, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
-import { create, get, metadataOf, type Service, startServiceOn, tokenFor } from '../support/service.js';
+import {
+  create,
+  get,
+  metadataOf,
+  type Outcome,
+  type Service,
+  startServiceOn,
+  tokenFor,
+} from '../support/service.js';
 import { setups } from '../support/setups.js';
 
 const DEFINITION = {
@@ -104,8 +112,34 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     expect(route?.id).toBe((JSON.parse(first) as { id: string }).id);
   });
 
+  it('a repeated create says so, and neither the first one nor a dry run does', async () => {
+    const query = '?requestId=retry-3';
+    const first = await post(DEFINITION, query);
+    const repeated = await post(DEFINITION, query);
+    const dryRun = await post(DEFINITION, `${query}&validateOnly=true`);
+    const seen = [first, repeated, dryRun].map(({ status, headers }) => [
+      status,
+      headers.get('idempotent-replayed'),
+    ]);
+    expect(seen).toEqual([
+      [201, null],
+      [201, 'true'],
+      [200, null],
+    ]);
+
+    const metadata = metadataOf(tokenFor(), { 'idempotency-key': 'retry-4' });
+    const outcomes: Outcome[] = [];
+    for (const validateOnly of [false, false, true])
+      outcomes.push(await create(service.client, requestOf({ validateOnly }), metadata));
+    expect(outcomes.map(({ error, trailers }) => [error, trailers.get('idempotent-replayed')])).toEqual([
+      [undefined, []],
+      [undefined, ['true']],
+      [undefined, []],
+    ]);
+  });
+
   it('a request id reused for another route is refused the same way over both protocols', async () => {
-    await post(DEFINITION, '?requestId=retry-2');
+    const first = (await (await post(DEFINITION, '?requestId=retry-2')).json()) as { id: string };
     const response = await post({ ...DEFINITION, handler: 'other' }, '?requestId=retry-2', {
       'x-request-id': 'r',
     });
@@ -117,7 +151,10 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     );
     expect(response.status).toBe(409);
     const error = await richErrorOfResponse(response);
-    expect(errorInfoOf(error).reason).toBe('REQUEST_ID_REUSED');
+    expect(errorInfoOf(error)).toMatchObject({
+      reason: 'REQUEST_ID_REUSED',
+      metadata: { route_id: first.id },
+    });
     expect(error).toEqual(richErrorOfCall(outcome));
   });
 

@@ -123,7 +123,11 @@ describe('the schema of a request id', () => {
   });
 
   function accepts(requestId: string): Promise<boolean> {
-    const checked = registry.check({ definition: VALID, caller: 'tester', idempotencyKeys: [requestId] });
+    const checked = registry.check({
+      definition: VALID,
+      caller: 'tester',
+      idempotencyKeys: [{ field: 'request_id', value: requestId }],
+    });
     return checked.then(
       () => true,
       () => false,

@@ -21,6 +21,24 @@ function run(name: string, settings: Record<string, string> = {}, args: string[]
   return programs.start(name, args, { ...FREE_PORTS, ...settings });
 }
 
+describe('the arguments of the service', () => {
+  it('may ask for help', async () => {
+    const { stdout, exitCode } = await run('main', {}, ['--help']).ended;
+    expect({ stdout, exitCode }).toEqual({
+      stdout: expect.stringMatching(/^Usage: node dist\/main\.js \[--help\]\n/) as string,
+      exitCode: 0,
+    });
+  });
+
+  it.each(['--prot', '-x', 'start'])('stop the start if they are unknown: %s', async (argument) => {
+    const { stderr, exitCode } = await run('main', {}, [argument]).ended;
+    expect({ stderr, exitCode }).toEqual({
+      stderr: expect.stringMatching(new RegExp(`^The service cannot start: .*${argument}.*\n$`)) as string,
+      exitCode: 1,
+    });
+  });
+});
+
 describe('a service without settings', () => {
   let service: Program;
   let url: string;

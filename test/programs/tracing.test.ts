@@ -51,6 +51,7 @@ describe('the code of OpenTelemetry', () => {
   it.each([
     ['is not loaded without a collector', {}, 0],
     ['is not loaded when it is disabled', { ...ENDPOINT, OTEL_SDK_DISABLED: 'TRUE' }, 0],
+    ['is not loaded when there is no exporter', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none' }, 0],
     ['is loaded with a collector', ENDPOINT, 5],
   ])('%s', async (_, settings, packages) => {
     const program = run({ ...settings, NODE_OPTIONS: `--import ${PRINT_IMPORTS}` });
@@ -60,6 +61,15 @@ describe('the code of OpenTelemetry', () => {
     const loaded = stderr.match(/(?<=node_modules\/)@opentelemetry\/[^/]+/g) ?? [];
     expect(new Set(loaded).size).toBe(packages);
   });
+});
+
+it('spans are sent to the collector for traces alone', async () => {
+  const collector = await openCollector();
+  const [url = ''] = Object.values(collector.settings).filter((value) => value.startsWith('http'));
+  const program = run({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${url}/v1/traces` });
+  await createIn(program);
+  expect(await program.stop()).toMatchObject({ exitCode: 0 });
+  expect(collector.spans.map(({ name }) => name)).toContain('POST /v1/routing');
 });
 
 describe('when the service stops', () => {

@@ -20,6 +20,7 @@ const COMMAND: CreateCommand = {
   caller: 'me',
   idempotencyKeys: [],
 };
+const KEY = { field: 'request_id', value: 'k' };
 
 /** A fake store with these methods; test/store tests the real one. */
 function storeThat(answers: Partial<RouteStore>): RouteStore {
@@ -40,23 +41,26 @@ function registryOver(answers: Partial<RouteStore>, duplicates: 'allow' | 'rejec
 describe('create', () => {
   it('returns the definition with the id and the time that the service assigns', async () => {
     await expect(registryOver({}).create(COMMAND)).resolves.toEqual({
-      ...COMMAND.definition,
-      id: ID,
-      createdAt: new Date(NOW_MS),
+      route: { ...COMMAND.definition, id: ID, createdAt: new Date(NOW_MS) },
+      replayed: false,
     });
   });
 
-  it('returns the first route when a request id is repeated with the same definition', async () => {
+  it('returns the first route when a request id is repeated with the same definition, and says so', async () => {
     const registry = registryOver({ insert: () => Promise.resolve({ outcome: 'repeated', route: EARLIER }) });
-    await expect(registry.create({ ...COMMAND, idempotencyKeys: ['k'] })).resolves.toEqual(EARLIER);
+    await expect(registry.create({ ...COMMAND, idempotencyKeys: [KEY] })).resolves.toEqual({
+      route: EARLIER,
+      replayed: true,
+    });
   });
 
-  it('refuses a request id that was used for another definition', async () => {
+  it('refuses a request id that was used for another definition, and names the first route', async () => {
     const registry = registryOver({
       insert: () => Promise.resolve({ outcome: 'repeated', route: { ...EARLIER, handler: 'other' } }),
     });
-    await expect(registry.create({ ...COMMAND, idempotencyKeys: ['k'] })).rejects.toMatchObject({
+    await expect(registry.create({ ...COMMAND, idempotencyKeys: [KEY] })).rejects.toMatchObject({
       reason: 'REQUEST_ID_REUSED',
+      metadata: { route_id: EARLIER.id },
     });
   });
 
@@ -84,7 +88,11 @@ describe('create', () => {
   it('reports invalid fields of the route and an invalid request id together', async () => {
     const definition = { ...COMMAND.definition, method: '', middleware: [''] };
     await expect(
-      registryOver({}).create({ ...COMMAND, definition, idempotencyKeys: ['a b'] }),
+      registryOver({}).create({
+        ...COMMAND,
+        definition,
+        idempotencyKeys: [{ field: 'request_id', value: 'a b' }],
+      }),
     ).rejects.toMatchObject({
       reason: 'ROUTE_INVALID',
       message: 'The request is not valid: route.method, route.middleware[0], request_id.',
@@ -98,10 +106,24 @@ describe('create', () => {
     ['with a space', ['a b'], 'Must be 1 to 128 visible ASCII characters; got "a b".'],
     ['with a non-ASCII character', ['é'], 'Must be 1 to 128 visible ASCII characters; got "é".'],
     ['given twice with different values', ['a', 'b'], 'Must be given once; got different values.'],
-  ])('refuses a request id %s', async (_, idempotencyKeys, description) => {
+  ])('refuses a request id %s', async (_, values, description) => {
+    const idempotencyKeys = values.map((value) => ({ field: 'idempotency-key', value }));
     await expect(registryOver({}).create({ ...COMMAND, idempotencyKeys })).rejects.toMatchObject({
       reason: 'ROUTE_INVALID',
-      violations: [{ field: 'request_id', description }],
+      violations: [{ field: 'idempotency-key', description }],
+    });
+  });
+
+  it('names the key that is invalid by its own place in the request', async () => {
+    const idempotencyKeys = [
+      { field: 'request_id', value: 'k' },
+      { field: 'idempotency-key', value: '' },
+    ];
+    await expect(registryOver({}).create({ ...COMMAND, idempotencyKeys })).rejects.toMatchObject({
+      violations: [
+        { field: 'idempotency-key', description: 'Must be 1 to 128 visible ASCII characters; got "".' },
+        { field: 'request_id', description: 'Must be given once; got different values.' },
+      ],
     });
   });
 
@@ -116,8 +138,11 @@ describe('create', () => {
   });
 
   it('accepts a request id of 128 characters, given twice with the same value', async () => {
-    const idempotencyKeys = ['~'.repeat(128), '~'.repeat(128)];
-    await expect(registryOver({}).create({ ...COMMAND, idempotencyKeys })).resolves.toMatchObject({ id: ID });
+    const value = '~'.repeat(128);
+    const idempotencyKeys = ['request_id', 'idempotency-key'].map((field) => ({ field, value }));
+    await expect(registryOver({}).create({ ...COMMAND, idempotencyKeys })).resolves.toMatchObject({
+      route: { id: ID },
+    });
   });
 });
 
@@ -147,8 +172,9 @@ describe('check', () => {
     const registry = registryOver({
       findByIdempotencyKey: () => Promise.resolve({ ...EARLIER, path: '/other' }),
     });
-    await expect(registry.check({ ...COMMAND, idempotencyKeys: ['k'] })).rejects.toMatchObject({
+    await expect(registry.check({ ...COMMAND, idempotencyKeys: [KEY] })).rejects.toMatchObject({
       reason: 'REQUEST_ID_REUSED',
+      metadata: { route_id: EARLIER.id },
     });
   });
 
@@ -160,7 +186,7 @@ describe('check', () => {
       },
       'reject',
     );
-    await expect(registry.check({ ...COMMAND, idempotencyKeys: ['k'] })).resolves.toEqual(COMMAND.definition);
+    await expect(registry.check({ ...COMMAND, idempotencyKeys: [KEY] })).resolves.toEqual(COMMAND.definition);
   });
 });
 

@@ -109,6 +109,23 @@ it('a start names the variables that look like settings, without their values', 
   expect(lines.join('')).not.toContain('hush');
 });
 
+it('a start with traces names the variables of OpenTelemetry that have no effect', () => {
+  const traced = {
+    DATABASE_URL: 'sqlite::memory:',
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://localhost:1/v1/traces',
+  };
+  const unsupported = { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', OTEL_PROPAGATORS: 'tracecontext,b3' };
+  const supported = { OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf', OTEL_TRACES_EXPORTER: 'OTLP' };
+  const env = { ...traced, ...unsupported, ...supported };
+  const lines: object[] = [];
+  const logger = pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line) as object) });
+  warnAtStart(readConfig(env), env, logger);
+  expect(lines).toMatchObject([{ level: 40, variables: Object.keys(unsupported) }]);
+  const silent = { ...env, OTEL_TRACES_EXPORTER: 'none' };
+  warnAtStart(readConfig(silent), silent, logger);
+  expect(lines).toHaveLength(1);
+});
+
 const PLACES = { grpcAddress: '127.0.0.1:50051', httpUrl: 'http://127.0.0.1:8080/api', docs: true };
 
 function tokens(key: TokenKey) {

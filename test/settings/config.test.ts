@@ -518,10 +518,27 @@ describe('CORS_ORIGINS', () => {
     ['null', 'the origin of sandboxed pages, which anybody can create'],
     ['file:///page.html', 'a scheme without origins'],
     ['', 'nothing between two commas'],
+    ['https://*', 'every page over TLS'],
+    ['https://*.com', 'a single label behind the wildcard'],
+    ['https://*.com.', 'an empty label'],
+    ['http://*.example.app', 'a wildcard without TLS'],
+    ['https://a*.example.app', 'a wildcard within a label'],
+    ['https://app.*.example.app', 'a wildcard that is not leftmost'],
+    ['https://*.*.example.app', 'two wildcards'],
+    ['https://*.example.app:443', 'a wildcard with the default port'],
+    ['https://*.10.0.0.1', 'a wildcard before an address'],
+    ['https://*.example.app/', 'a wildcard with a final slash'],
   ])('refuses %j: %s', (origin) => {
     const read = () => readConfig({ CORS_ORIGINS: `https://good.example.com,${origin},` });
-    expect(read).toThrow(`http://localhost:3000; got "${origin},".`);
+    expect(read).toThrow(`* stands for one label; got "${origin},".`);
   });
+
+  it.each(['https://*.example.app', 'https://*.a.example.app:8443', 'http://localhost:3000'])(
+    'takes %s',
+    (origin) => {
+      expect(readConfig({ CORS_ORIGINS: origin }).http?.corsOrigins).toEqual([origin]);
+    },
+  );
 });
 
 describe('variables that begin like settings', () => {

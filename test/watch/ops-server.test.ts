@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { httpRequest, rawExchange } from '../../packages/transcoder/test/support/http-request.js';
 import { type OpsPages, Readiness, startOpsServer } from '../../src/watch/ops-server.js';
 
@@ -96,6 +96,22 @@ describe('the listener for operators', () => {
       'b 2\n',
     ]);
     expect(read).toBe(1);
+  });
+
+  it('reads the metrics anew for each scrape, but once a second while scrapes are concurrent', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    let read = 0;
+    const text = (): Promise<string> => new Promise((resolve) => setImmediate(resolve, `read ${++read}\n`));
+    const origin = await start({ metrics: { text, contentType: 'text/plain' } });
+    const scrape = async () => (await httpRequest(origin, { path: '/metrics' })).text;
+    expect([await scrape(), await scrape()]).toEqual(['read 1\n', 'read 2\n']);
+    const pipelined = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n';
+    const last = pipelined.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
+    expect((await rawExchange(origin, pipelined + last)).match(/read 3\n/g)).toHaveLength(2);
+    expect(await scrape()).toBe('read 3\n');
+    vi.advanceTimersByTime(1_000);
+    expect([await scrape(), await scrape()]).toEqual(['read 4\n', 'read 5\n']);
   });
 });
 

@@ -51,7 +51,8 @@ export interface TranscoderOptions {
   readonly maxBodyBytes?: number;
   /**
    * The maximum number of requests for unary methods that may be in progress. Up to half of that number of requests,
-   * and at least one, may still be arriving. Further requests are refused as `OVERLOADED`. Default: 4,096.
+   * and at least one, may still be arriving; a quarter of these may have the same `authorization`. Further requests are
+   * refused as `OVERLOADED`. Default: 4,096.
    */
   readonly maxRequests?: number;
   /**

@@ -198,7 +198,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
         observation.end({ template: undefined, status, reason, requestId });
         if (mayLog('unauthenticated')) {
           const { fields } = observation;
-          log.info({ requestId, status, reason, ...fields }, 'request answered');
+          log.info({ requestId, status, reason, ...fields }, 'request refused');
         }
       } else if (last.request.complete || last.response.headersSent) {
         endAfter(last.response, socket);

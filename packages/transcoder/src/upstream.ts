@@ -31,6 +31,11 @@ export interface UnaryCall {
   readonly cancellation: Cancellation;
 }
 
+/** What tells the callers of calls apart: `authorization`; undefined for a call without. */
+export function credentialOf({ metadata }: Pick<UnaryCall, 'metadata'>): string | undefined {
+  return metadata.get('authorization');
+}
+
 /** Whether the client has disconnected or, for a stream, its response has ended: nobody needs the reply any more. */
 export interface Cancellation {
   readonly cancelled: boolean;

@@ -22,7 +22,7 @@ testLayers({
     ['template'],
     ['failures'],
     ['fields'],
-    ['http-reply.ts', 'upstream.ts', 'log.ts', 'request-observer.ts', 'gen'],
+    ['http-reply.ts', 'upstream.ts', 'counts.ts', 'log.ts', 'request-observer.ts', 'gen'],
   ],
   packages: ['@bufbuild/protobuf'],
   packagesOfOne: {

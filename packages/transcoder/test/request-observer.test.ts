@@ -131,8 +131,8 @@ describe('what observers add', () => {
     await rawExchange(gateway.origin, 'nonsense\r\n\r\n');
     expect(gateway.log.map(({ message, fields }) => [message, fields['trace']])).toEqual([
       ['request failed', '7'],
-      ['request answered', '7'],
-      ['request answered', '7'],
+      ['request refused', '7'],
+      ['request refused', '7'],
     ]);
   });
 });

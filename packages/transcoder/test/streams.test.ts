@@ -327,7 +327,7 @@ describe('a failing stream', () => {
     expect(reasonOf({ text: line })).toBe('ABORTED');
     expect(feed.outcomes).toMatchObject([{ status: 200, reason: 'ABORTED' }]);
     expect(feed.log).toMatchObject([
-      { level: 'info', message: 'request answered', fields: { status: 200, reason: 'ABORTED' } },
+      { level: 'info', message: 'request refused', fields: { status: 200, reason: 'ABORTED' } },
     ]);
   });
 
@@ -352,7 +352,7 @@ describe('a failing stream', () => {
     expect(reasonOf({ text: line })).toBe('UPSTREAM_UNAVAILABLE');
     expect(feed.log).toMatchObject([
       { level: 'warn', message: 'request failed' },
-      { level: 'info', message: 'request answered', fields: { status: 200, reason: 'UPSTREAM_UNAVAILABLE' } },
+      { level: 'info', message: 'request refused', fields: { status: 200, reason: 'UPSTREAM_UNAVAILABLE' } },
     ]);
   });
 

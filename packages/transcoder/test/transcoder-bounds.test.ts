@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
 import { MAX_UNSENT } from '../src/http/exchange.js';
@@ -36,6 +37,9 @@ function head(length: number, ...lines: string[]): string {
 function chunked(text: string): Buffer {
   return Buffer.from(`${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`);
 }
+
+/** The head of a create of an unauthenticated client whose body comes in chunks. */
+const CHUNKED = head(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked');
 
 /** Opens a connection and records everything that it receives. */
 function open({ origin }: RunningTranscoder): {
@@ -82,6 +86,24 @@ function counted(): { upstream: Upstream; guard: Guard; calls: UnaryCall[]; guar
       guarded += 1;
       return library.guard(call);
     },
+  };
+}
+
+/** The same with a guard that admits everybody, and for which everybody is a member. */
+function admittingAll(): ReturnType<typeof counted> {
+  const { upstream, ...library } = counted();
+  let guarded = 0;
+  return {
+    ...library,
+    upstream: {
+      unary: (call) =>
+        upstream.unary({ ...call, metadata: new Map(call.metadata).set('authorization', MEMBER) }),
+    },
+    guard: () => {
+      guarded += 1;
+      return { code: Code.OK, details: '', answered: true };
+    },
+    guarded: () => guarded,
   };
 }
 
@@ -145,7 +167,7 @@ describe('a body', () => {
     const gateway = await start({ guard, upstream, deadlineMs: NEVER_MS });
     const { socket, received, closed } = open(gateway);
     socket.pause();
-    socket.write(head(0).replace('Content-Length: 0', 'Transfer-Encoding: chunked'));
+    socket.write(CHUNKED);
     const writing = setInterval(() => {
       if (socket.writable) socket.write(bytes);
     }, 5);
@@ -170,18 +192,22 @@ describe('a body', () => {
   });
 
   it.each([
-    ['unauthenticated', head(9)],
-    ['for an unknown path', head(9).replace('/v1/', '/v0/')],
+    ['9 bytes of an unauthenticated client', head(9), Buffer.alloc(9)],
+    ['9 bytes for an unknown path', head(9).replace('/v1/', '/v0/'), Buffer.alloc(9)],
+    ['8 MiB, whose length is known and too large', head(8_388_608, AS_MEMBER), Buffer.alloc(8_388_608)],
+    ['8 MiB in chunks of an unauthenticated client', CHUNKED, chunked('x'.repeat(8_388_608))],
   ])(
     'closes its connection as soon as the rest of it has arrived after its refusal: %s',
-    async (_, bytes) => {
+    async (...given) => {
+      const [, bytes, rest] = given;
       const gateway = await start({ deadlineMs: NEVER_MS });
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
       onTestFinished(() => void vi.useRealTimers());
       const { socket, closed } = open(gateway);
       socket.write(bytes);
       await once(socket, 'data');
-      socket.write('123456789');
+      // A client that cannot send its whole request, such as Python's, does not read the response.
+      await promisify<Buffer, void>(socket.write.bind(socket))(rest);
       await closed;
     },
   );
@@ -368,6 +394,13 @@ describe('requests in progress', () => {
     await expect.poll(() => httpRequest(origin, { path: '/v1/shelves/1' })).toMatchObject({ status: 401 });
   });
 
+  /** Begins a request of a caller whose body has not arrived. */
+  const arrive = (gateway: RunningTranscoder, caller: number) => {
+    const client = open(gateway);
+    client.socket.write(head(BODY.length, `Authorization: Bearer ${caller}`));
+    return client;
+  };
+
   it.each([
     { maxRequests: 5, most: 2, why: 'It has 2 requests that are still arriving.' },
     { maxRequests: 1, most: 1, why: 'It has 1 calls under way.' },
@@ -375,16 +408,11 @@ describe('requests in progress', () => {
     'take at most $most of $maxRequests places while they arrive, so that complete ones find a place',
     async (given) => {
       const { maxRequests, most, why } = given;
-      const { guarded, calls, ...server } = counted();
+      const { guarded, calls, ...server } = admittingAll();
       const gateway = await start({ ...server, maxRequests, deadlineMs: NEVER_MS });
-      const arrive = () => {
-        const client = open(gateway);
-        client.socket.write(head(BODY.length, AS_MEMBER));
-        return client;
-      };
-      const held = Array.from({ length: most }, arrive);
+      const held = Array.from({ length: most }, (_, caller) => arrive(gateway, caller));
       await expect.poll(guarded).toBe(most);
-      const half = arrive();
+      const half = arrive(gateway, most);
       await expect.poll(half.received).toMatch(/^HTTP\/1\.1 429 [^]*Connection: close\r\n/);
       expect(half.received()).toContain(why);
       const whole = head(BODY.length, AS_MEMBER, 'Connection: close') + BODY;
@@ -392,11 +420,41 @@ describe('requests in progress', () => {
       expect(await rawExchange(gateway.origin, whole)).toMatch(served ? / 201 / : / 429 /);
       for (const { socket } of held) socket.write(BODY);
       for (const { received } of held) await expect.poll(received).toMatch(/^HTTP\/1\.1 201 /);
-      arrive();
-      await expect.poll(guarded).toBe(most + 1);
-      expect(calls).toHaveLength(most + Number(served));
+      const later = arrive(gateway, 0);
+      later.socket.write(BODY);
+      await expect.poll(later.received).toMatch(/^HTTP\/1\.1 201 /);
+      expect(calls).toHaveLength(most + Number(served) + 1);
     },
   );
+
+  it('take at most a quarter of these places for one caller while they arrive, and others find a place', async () => {
+    const { guarded, guard, upstream } = admittingAll();
+    const gateway = await start({ guard, upstream, maxRequests: 16, deadlineMs: NEVER_MS });
+    const held = [arrive(gateway, 1), arrive(gateway, 1)];
+    await expect.poll(guarded).toBe(2);
+    const third = arrive(gateway, 1);
+    await expect.poll(third.received).toContain('The caller has 2 requests that are still arriving.');
+    const other = arrive(gateway, 2);
+    await expect.poll(guarded).toBe(4);
+    for (const { socket } of [other, ...held]) socket.write(BODY);
+    for (const { received } of [other, ...held]) await expect.poll(received).toMatch(/^HTTP\/1\.1 201 /);
+    const again = arrive(gateway, 1);
+    await expect.poll(guarded).toBe(5);
+    again.socket.write(BODY);
+    await expect.poll(again.received).toMatch(/^HTTP\/1\.1 201 /);
+  });
+
+  it('take no place while they arrive before the guard has admitted them', async () => {
+    const { guarded, guard, upstream } = admittingAll();
+    const asking: Guard = (call) =>
+      call.metadata.get('authorization') === 'Bearer 0' ? new Promise(() => undefined) : guard(call);
+    const gateway = await start({ upstream, guard: asking, maxRequests: 8, deadlineMs: NEVER_MS });
+    for (let i = 0; i < 6; i++) arrive(gateway, 0);
+    const admitted = arrive(gateway, 1);
+    await expect.poll(guarded).toBe(1);
+    admitted.socket.write(BODY);
+    await expect.poll(admitted.received).toMatch(/^HTTP\/1\.1 201 /);
+  });
 
   it.each([
     { path: '/v1/hang', what: 'calls' },

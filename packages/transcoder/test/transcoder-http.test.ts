@@ -258,7 +258,7 @@ describe('a request that breaks a rule of HTTP', () => {
     expect(headers).toMatch(/^x-request-id: mine\r$/im);
     expect(headers).toMatch(/^allow: (?=.*GET, HEAD)(?=.*POST)(?=.*OPTIONS)/im);
     expect(gateway.log.at(-1)).toMatchObject({
-      message: 'request answered',
+      message: 'request refused',
       fields: { requestId: 'mine', method: 'CONNECT', status: 405 },
     });
   });

@@ -93,7 +93,7 @@ describe('a log', () => {
     expect(gateway.log).toEqual([
       {
         level: 'info',
-        message: 'request answered',
+        message: 'request refused',
         fields: {
           ...common,
           requestId: 'made-1',
@@ -104,7 +104,7 @@ describe('a log', () => {
       },
       {
         level: 'info',
-        message: 'request answered',
+        message: 'request refused',
         fields: { ...common, requestId: 'made-2', path: '/nowhere', status: 404, reason: 'PATH_UNKNOWN' },
       },
       {
@@ -142,7 +142,7 @@ describe('a log', () => {
     await asMember(gateway, '/v1/shelves/1');
     expect(lines).toEqual([]);
     await httpRequest(gateway.origin, { path: '/nowhere' });
-    expect(lines).toEqual(['request answered']);
+    expect(lines).toEqual(['request refused']);
   });
 });
 
@@ -285,7 +285,7 @@ describe('a body that stays incomplete', () => {
     expect(reasonOf({ text: text.split('\r\n\r\n')[1] ?? '' })).toBe('REQUEST_TIMED_OUT');
     await gateway.close();
     expect(gateway.log).toMatchObject([
-      { message: 'request answered', fields: { requestId: 'mine', method: 'POST', status: 408 } },
+      { message: 'request refused', fields: { requestId: 'mine', method: 'POST', status: 408 } },
     ]);
   });
 });

@@ -50,7 +50,7 @@ export const openApi: OpenApi = {
           {
             "name": "requestId",
             "in": "query",
-            "description": "Makes a retry safe: 1 to 128 visible ASCII characters. A create happens once per caller and request id, for good: a repeat with the same route returns the first route, a repeat with another fails with `ALREADY_EXISTS` (`REQUEST_ID_REUSED`). May be sent as the header `idempotency-key` instead; two different values are `INVALID_ARGUMENT`. Default: empty, which makes every call a new create.",
+            "description": "Makes a retry safe: 1 to 128 visible ASCII characters. A create happens once per caller and request id, for good. A repeat with the same route returns the first route and the header `idempotent-replayed: true`: an earlier request stored the route, perhaps an earlier attempt of the same call. A repeat with another route fails with `ALREADY_EXISTS` (`REQUEST_ID_REUSED`; its `routeId` is that of the first route). May be sent as the header `idempotency-key` instead, which violations then name; two different values are `INVALID_ARGUMENT`. Default: empty, which makes every call a new create.",
             "schema": {
               "type": "string",
               "minLength": 1,
@@ -125,6 +125,14 @@ export const openApi: OpenApi = {
           "200": {
             "description": "A dry run: the request is valid, and nothing was stored.",
             "headers": {
+              "Idempotent-Replayed": {
+                "description": "Sent if an earlier request with the same `requestId` stored the route, perhaps an earlier attempt of the same one.",
+                "required": false,
+                "schema": {
+                  "type": "string",
+                  "const": "true"
+                }
+              },
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
               },
@@ -156,6 +164,14 @@ export const openApi: OpenApi = {
           "201": {
             "description": "Created.",
             "headers": {
+              "Idempotent-Replayed": {
+                "description": "Sent if an earlier request with the same `requestId` stored the route, perhaps an earlier attempt of the same one.",
+                "required": false,
+                "schema": {
+                  "type": "string",
+                  "const": "true"
+                }
+              },
               "X-Request-Id": {
                 "$ref": "#/components/headers/X-Request-Id"
               },

@@ -12,6 +12,8 @@ export interface RestAttack {
   /** `host:port` of the gRPC server and of the REST gateway. */
   readonly grpc: string;
   readonly http: string;
+  /** The URL of the pages for operators. */
+  readonly ops: string;
   readonly token: string;
   readonly connections: number;
   /** How long the attack lasts after its requests are sent, in milliseconds. */
@@ -70,6 +72,16 @@ const ATTACKS = {
     }
     await sleep(durationMs);
     return connections * 100;
+  },
+  /** Requests the metrics again and again, and counts the responses. */
+  async 'clients request the metrics'({ ops, connections, durationMs }: RestAttack) {
+    const until = performance.now() + durationMs;
+    let answered = 0;
+    const loop = async (): Promise<void> => {
+      for (; performance.now() < until; answered++) await (await fetch(`${ops}/metrics`)).arrayBuffer();
+    };
+    await Promise.all(Array.from({ length: connections }, loop));
+    return answered;
   },
   /** Sends creates that never end, in chunks of one byte. */
   async 'a caller sends single bytes'({ http, token, connections, durationMs }: RestAttack) {

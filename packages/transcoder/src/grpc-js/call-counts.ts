@@ -1,37 +1,30 @@
-import type { UnaryCall } from '../upstream.js';
-
-const AUTHORIZATION = 'authorization';
+import { Counts } from '../counts.js';
+import { type UnaryCall, credentialOf } from '../upstream.js';
 
 /** The calls in progress by method and by caller, also those that nobody waits for any more. */
 export class CallCounts {
   /** By the path of the method. */
-  readonly #methods = new Map<string, number>();
+  readonly #methods = new Counts();
   /** By `authorization`. */
-  readonly #callers = new Map<string, number>();
+  readonly #callers = new Counts();
 
-  of({ path, metadata }: UnaryCall): { readonly ofMethod: number; readonly ofCaller: number } {
-    const caller = metadata.get(AUTHORIZATION);
-    const ofCaller = caller === undefined ? 0 : (this.#callers.get(caller) ?? 0);
-    return { ofMethod: this.#methods.get(path) ?? 0, ofCaller };
+  of(call: UnaryCall): { readonly ofMethod: number; readonly ofCaller: number } {
+    const caller = credentialOf(call);
+    return {
+      ofMethod: this.#methods.of(call.path),
+      ofCaller: caller === undefined ? 0 : this.#callers.of(caller),
+    };
   }
 
   add(call: UnaryCall): void {
-    this.#change(call, 1);
+    const caller = credentialOf(call);
+    this.#methods.add(call.path);
+    if (caller !== undefined) this.#callers.add(caller);
   }
 
   remove(call: UnaryCall): void {
-    this.#change(call, -1);
+    const caller = credentialOf(call);
+    this.#methods.remove(call.path);
+    if (caller !== undefined) this.#callers.remove(caller);
   }
-
-  #change({ path, metadata }: UnaryCall, by: 1 | -1): void {
-    change(this.#methods, path, by);
-    const caller = metadata.get(AUTHORIZATION);
-    if (caller !== undefined) change(this.#callers, caller, by);
-  }
-}
-
-function change(counts: Map<string, number>, key: string, by: 1 | -1): void {
-  const count = (counts.get(key) ?? 0) + by;
-  if (count > 0) counts.set(key, count);
-  else counts.delete(key);
 }

@@ -7,6 +7,7 @@ import {
   overloaded,
   shuttingDown,
 } from '../failures/failure.js';
+import { Counts } from '../counts.js';
 import type { HttpReply } from '../http-reply.js';
 import type { Exchange } from './exchange.js';
 import { hasBody } from './head.js';
@@ -71,54 +72,71 @@ function unsupported(
 }
 
 const NO_BYTES = Buffer.alloc(0);
+const ignore = (): void => undefined;
 
 /**
- * Reads the whole body of a request, as sent or as middleware has decoded it. After a failure, the request is paused.
+ * Reads the whole body of a request, as sent or as middleware has decoded it.
  *
  * @param maxBytes the maximum size, in bytes.
  * @returns the bytes; empty for a request without a body.
- * @throws HttpFailure (rejects) `REQUEST_TOO_LARGE`, at once if the length is known, `REQUEST_MALFORMED` for a body that is
- *   incomplete, or `INTERNAL` for a body that middleware has read and parsed.
  */
-export function receiveBody(request: IncomingMessage, maxBytes: number): Uint8Array | Promise<Uint8Array> {
-  return hasBody(request.headers) ? receivedBytes(request, maxBytes) : NO_BYTES;
+export function receiveBody(request: IncomingMessage, maxBytes: number): Uint8Array | ArrivingBody {
+  return hasBody(request.headers) ? new ArrivingBody(request, maxBytes) : NO_BYTES;
 }
 
-function receivedBytes(request: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
+/** A body that is being read. */
+export class ArrivingBody {
+  /**
+   * The bytes. After a failure, the request is paused. Never settles after `stop`.
+   *
+   * @throws HttpFailure (rejects) `REQUEST_TOO_LARGE`, at once if the length is known, `REQUEST_MALFORMED` for a body that
+   *   is incomplete, or `INTERNAL` for a body that middleware has read and parsed.
+   */
+  readonly whole: Promise<Uint8Array>;
+  /** Stops reading, so that a reply to the request can discard the rest. */
+  readonly stop: () => void;
+
+  constructor(request: IncomingMessage, maxBytes: number) {
     const bytes = new GrowingBytes();
+    let resolve: (bytes: Uint8Array) => void = ignore;
+    let reject: (failure: HttpFailure) => void = ignore;
 
     function take(chunk: Buffer): void {
-      if (bytes.size + chunk.length > maxBytes) end(bodyTooLarge(maxBytes));
+      if (bytes.size + chunk.length > maxBytes) fail(bodyTooLarge(maxBytes));
       else bytes.append(chunk);
     }
 
     function complete(): void {
-      end();
+      stop();
+      resolve(bytes.all());
     }
 
     function breakOff(): void {
-      end(malformed('The body did not arrive whole.'));
+      fail(malformed('The body did not arrive whole.'));
     }
 
-    function end(failure?: HttpFailure): void {
+    function stop(): void {
       request.off('data', take).off('end', complete).off('error', breakOff).off('close', breakOff);
-      if (failure === undefined) {
-        resolve(bytes.all());
-      } else {
-        request.pause();
-        reject(failure);
-      }
     }
 
+    function fail(failure: HttpFailure): void {
+      stop();
+      request.pause();
+      reject(failure);
+    }
+
+    this.stop = stop;
+    this.whole = new Promise((...settle) => {
+      [resolve, reject] = settle;
+    });
     const before = bytesReadBefore(request);
     const length = before?.length ?? Number(request.headers['content-length']);
-    if (length > maxBytes) end(bodyTooLarge(maxBytes));
+    if (length > maxBytes) fail(bodyTooLarge(maxBytes));
     else if (before !== undefined) resolve(before);
-    else if (request.readableEnded) end(readBefore());
+    else if (request.readableEnded) fail(readBefore());
     else if (!request.readable) breakOff();
     else request.on('data', take).on('end', complete).on('error', breakOff).on('close', breakOff);
-  });
+  }
 }
 
 /** The bytes that middleware such as `express.raw()` has read and decoded; undefined if there are none. */
@@ -174,6 +192,8 @@ export function bodyTooLarge(maxBytes: number): HttpFailure {
 
 /** A request whose client the guard may refuse. */
 export interface Guarded {
+  /** What tells its caller apart from others; undefined if nothing does. */
+  readonly caller: string | undefined;
   /** The guard's response for a client that it refuses; undefined for any other. */
   refusal(): Promise<HttpReply | undefined>;
   /**
@@ -184,21 +204,29 @@ export interface Guarded {
   refusalOr(failure: unknown): Promise<HttpReply>;
 }
 
+/** The part of the places for arriving requests that one caller may have. */
+const OF_ONE_CALLER = 1 / 4;
+
 /** The request bodies that did not arrive together with their heads. */
 export class Uploads {
   readonly #now: () => number;
   readonly #most: number;
+  readonly #mostOfCaller: number;
   /** Ends each of them with a failure. */
-  readonly #arriving = new Set<(failure: Error) => void>();
+  readonly #waiting = new Set<(failure: Error) => void>();
+  /** Those whose clients the guard has admitted: before, a late body gains nothing over a whole one. */
+  #arriving = 0;
+  readonly #callers = new Counts();
   #ended = false;
 
   /**
    * @param maxRequests the maximum number of requests. Half of them, and at least one, may be arriving; the rest is
-   *   reserved for requests that have arrived.
+   *   reserved for requests that have arrived. One caller gets at most a quarter of the half, and at least one.
    */
   constructor(now: () => number, maxRequests: number) {
     this.#now = now;
     this.#most = Math.max(1, Math.floor(maxRequests / 2));
+    this.#mostOfCaller = Math.max(1, Math.floor(this.#most * OF_ONE_CALLER));
   }
 
   /**
@@ -210,7 +238,7 @@ export class Uploads {
    * @throws HttpFailure `DEADLINE_EXCEEDED`, `OVERLOADED` or `SHUTTING_DOWN`, or the failure of the body.
    */
   async wait(
-    body: Promise<Uint8Array>,
+    body: ArrivingBody,
     deadline: number,
     request: Guarded,
     exchange: Exchange,
@@ -218,51 +246,71 @@ export class Uploads {
     let timer: NodeJS.Timeout | undefined;
     let turn: NodeJS.Immediate | undefined;
     let end: (failure: Error) => void = ignore;
+    let leave = ignore;
     const arrived = (): void => {
       clearImmediate(turn);
       clearTimeout(timer);
-      this.#arriving.delete(end);
+      this.#waiting.delete(end);
+      leave();
+      leave = ignore;
+    };
+    const judged = (resolve: (reply: HttpReply) => void, refusal: HttpReply | undefined): void => {
+      if (refusal !== undefined) {
+        resolve(refusal);
+      } else if (this.#waiting.has(end)) {
+        leave = this.#enter(request.caller);
+        exchange.invite();
+      }
     };
     try {
       return await new Promise<Uint8Array | HttpReply>((resolve, reject) => {
         end = reject;
         turn = setImmediate(() => {
-          const refused = this.#refused();
-          if (refused !== undefined) {
-            end(refused);
+          if (this.#ended) {
+            end(shuttingDown());
             return;
           }
-          this.#arriving.add(end);
+          this.#waiting.add(end);
           const leftMs = Math.max(0, deadline - this.#now());
           timer = setTimeout(() => {
             end(deadlineExceeded());
           }, leftMs);
-          request.refusal().then((refusal) => {
-            if (refusal === undefined) exchange.invite();
-            else resolve(refusal);
-          }, end);
+          request
+            .refusal()
+            .then((refusal) => {
+              judged(resolve, refusal);
+            })
+            .catch(end);
         });
-        body
+        body.whole
           .finally(arrived)
           .catch((failure: unknown) => request.refusalOr(failure))
           .then(resolve, reject);
       });
     } finally {
       arrived();
+      body.stop();
     }
   }
 
   /** Stops waiting for bodies, those that are arriving and later ones. */
   end(): void {
     this.#ended = true;
-    for (const end of this.#arriving) end(shuttingDown());
+    for (const end of this.#waiting) end(shuttingDown());
   }
 
-  #refused(): HttpFailure | undefined {
-    if (this.#ended) return shuttingDown();
-    const full = this.#arriving.size >= this.#most;
-    return full ? overloaded(`It has ${this.#most} requests that are still arriving.`) : undefined;
+  /** Takes a place. @returns the function that frees it. @throws HttpFailure `OVERLOADED` */
+  #enter(caller: string | undefined): () => void {
+    if (this.#arriving >= this.#most)
+      throw overloaded(`It has ${this.#most} requests that are still arriving.`);
+    // Without a credential, nothing tells callers apart.
+    if (caller !== undefined && this.#callers.of(caller) >= this.#mostOfCaller)
+      throw overloaded(`The caller has ${this.#mostOfCaller} requests that are still arriving.`);
+    this.#arriving += 1;
+    if (caller !== undefined) this.#callers.add(caller);
+    return () => {
+      this.#arriving -= 1;
+      if (caller !== undefined) this.#callers.remove(caller);
+    };
   }
 }
-
-const ignore = (): void => undefined;

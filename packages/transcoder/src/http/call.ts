@@ -22,8 +22,16 @@ import type { Forwarding, ReplyHeaders } from '../metadata.js';
 import type { BindingTable, FoundBinding, Lookup } from '../template/binding-table.js';
 import { type Binding, type BodyBinding, successRules, takesBytes } from '../template/binding.js';
 import type { Contract } from '../template/contract.js';
-import type { Guard, UnaryReply, Upstream } from '../upstream.js';
-import { type Guarded, isJsonType, receiveBody, requireDecoded, requireJsonType, Uploads } from './body.js';
+import { credentialOf, type Guard, type UnaryReply, type Upstream } from '../upstream.js';
+import {
+  ArrivingBody,
+  type Guarded,
+  isJsonType,
+  receiveBody,
+  requireDecoded,
+  requireJsonType,
+  Uploads,
+} from './body.js';
 import { type Exchange, targetOf } from './exchange.js';
 import { requestTarget, requestTimeoutMs } from './head.js';
 import { type CacheFigures, SuccessReplies } from './reply.js';
@@ -197,6 +205,10 @@ class RequestedCall implements Guarded {
     this.#unfit = refusal;
   }
 
+  get caller(): string | undefined {
+    return credentialOf(this.#head);
+  }
+
   refusal(): Promise<HttpReply | undefined> {
     return (this.#refusal ??= this.#askGuard());
   }
@@ -227,10 +239,10 @@ class RequestedCall implements Guarded {
       return this.refusalOr(failure);
     }
     const body = receiveBody(request, maxBodyBytes);
-    return body instanceof Promise ? this.#callLater(body) : this.#callWith(body);
+    return body instanceof ArrivingBody ? this.#callLater(body) : this.#callWith(body);
   }
 
-  async #callLater(body: Promise<Uint8Array>): Promise<HttpReply> {
+  async #callLater(body: ArrivingBody): Promise<HttpReply> {
     const { deadline } = this.#head;
     const received = await this.#parts.uploads.wait(body, deadline, this, this.#exchange);
     return received instanceof Uint8Array ? this.#callWith(received) : received;

@@ -234,12 +234,13 @@ const LEVELS: Readonly<Record<number, 'error' | 'warn'>> = { 429: 'warn', 500: '
  */
 export function finishExchanges({ log, answeredLevel, mayLog, now, failed, lingerMs }: FinishOptions) {
   /** Logs the request in one line. @param reply undefined if the client has disconnected */
-  function record(exchange: Exchange, message: string, reply?: HttpReply): void {
+  function record(exchange: Exchange, reply?: HttpReply): void {
     const refused = reply === undefined || reply.status >= 400 || reply.reason !== undefined;
     const level = reply?.routine === true ? 'debug' : refused ? 'info' : answeredLevel;
     if (log.isLevelEnabled?.(level) === false) return;
     const { requestId, verb, started, url, callerKnown, fields, observation } = exchange;
     if (refused && level === 'info' && !mayLog(callerKnown ? 'callers' : 'unauthenticated')) return;
+    const message = reply === undefined ? 'client gone' : refused ? 'request refused' : 'request answered';
     const line = {
       requestId,
       method: verb,
@@ -255,7 +256,7 @@ export function finishExchanges({ log, answeredLevel, mayLog, now, failed, linge
 
   function gone(exchange: Exchange): void {
     exchange.end();
-    record(exchange, 'client gone');
+    record(exchange);
   }
 
   /** @param status selects the log level of the cause. Default: the status of the reply. */
@@ -268,7 +269,7 @@ export function finishExchanges({ log, answeredLevel, mayLog, now, failed, linge
       if (level === 'debug' || mayLog('causes'))
         log[level]({ requestId, err: cause, ...observation.fields }, 'request failed');
     }
-    record(exchange, 'request answered', reply);
+    record(exchange, reply);
   }
 
   /** Records a response with an iterable body once it has ended. */

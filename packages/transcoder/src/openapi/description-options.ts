@@ -18,12 +18,15 @@ export interface FieldFacts {
   readonly present?: boolean;
 }
 
-/** Facts about a request header. */
+/** Facts about a header. */
 export interface HeaderFacts {
   readonly description?: string;
   /** Further keywords of its schema. */
   readonly bounds?: Schema;
-  /** The proto name of the request field that the header stands for. Only methods with this field take the header. */
+  /**
+   * The proto name of the request field that a request header stands for, or on which a response header depends. Only
+   * methods with this field take the one, and only their successes have the other.
+   */
   readonly field?: string;
 }
 
@@ -80,7 +83,7 @@ export interface DescriptionOptions extends Omit<TranscoderOptions, 'upstream'> 
   readonly comments?: Readonly<Record<string, string>>;
   /** Facts about fields, by the full name of the message and the name of the field. Default: none. */
   readonly facts?: Readonly<Record<string, Readonly<Record<string, FieldFacts>>>>;
-  /** Facts about forwarded headers and `X-Request-Id`, by name. Default: none. */
+  /** Facts about `X-Request-Id`, forwarded headers and `responseHeaders`, by name. Default: none. */
   readonly headers?: Readonly<Record<string, HeaderFacts>>;
   /**
    * All failures that the server may return, by reason. Default: unknown, so that the document allows any reason and

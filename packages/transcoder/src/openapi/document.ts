@@ -51,7 +51,7 @@ export function describe(given: DescriptionOptions): OpenApi {
   };
   const schemas = new MessageSchemas(parts);
   const requestHeaders = new RequestHeaders(forwardedHeaders, given.requestIdOf !== undefined, headers);
-  const responseHeaders = new DescribedHeaders(options.responseHeaders, requestHeaders.requestId);
+  const responseHeaders = new DescribedHeaders(options.responseHeaders, requestHeaders.requestId, headers);
   const examples = new FailureExamples({ ...options, registry, domain, realm: given.realm ?? domain });
   const errors = new ErrorResponses(examples, failures, responseHeaders);
   const { schemes, requirements, methods } = security ?? defaultSecurity(forwardedHeaders);

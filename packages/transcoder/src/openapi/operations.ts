@@ -107,10 +107,10 @@ export class Operations {
   #successes(binding: Binding, rule: Partial<SuccessRule>): Responses {
     const { method, responseBody } = binding;
     const { responseHeaders: all, schemas } = this.#parts;
-    const headers = all.of(rule.caching);
+    const headers = { ...all.ofFields(method), ...all.of(rule.caching) };
     if (givesBytes(binding)) {
       const unary = method.methodKind === 'unary';
-      const others = unary ? headers : all.ofStream();
+      const others = unary ? headers : { ...all.ofFields(method), ...all.ofStream() };
       return { 200: { description: 'Success.', headers: { ...others, ...all.ofBytes() }, content: BYTES } };
     }
     if (rule.creates === true) return this.#creates(method, rule);
@@ -118,7 +118,7 @@ export class Operations {
       responseBody === undefined
         ? schemas.body(method.output, 'returned')
         : schemas.body(responseBody, 'returned', fieldSchema(schemas, responseBody));
-    if (method.methodKind !== 'unary') return { 200: this.#stream(content) };
+    if (method.methodKind !== 'unary') return { 200: this.#stream(method, content) };
     const current = { description: 'The copy that the client has is current.', headers };
     return {
       200: { description: 'Success.', headers, content },
@@ -127,7 +127,7 @@ export class Operations {
   }
 
   /** @param content that of one message. */
-  #stream(content: Content): Response {
+  #stream(method: DescMethod, content: Content): Response {
     const { lenient, responseHeaders } = this.#parts;
     const formats = Object.values(content).flatMap(({ schema }): [string, { schema: Schema }][] => [
       lenient
@@ -137,14 +137,15 @@ export class Operations {
     ]);
     return {
       description: STREAM,
-      headers: responseHeaders.ofStream(),
+      headers: { ...responseHeaders.ofFields(method), ...responseHeaders.ofStream() },
       content: Object.fromEntries(formats),
     };
   }
 
-  #creates({ output }: DescMethod, { validateOnly, location }: Partial<SuccessRule>): Responses {
+  #creates(method: DescMethod, { validateOnly, location }: Partial<SuccessRule>): Responses {
     const { responseHeaders: all, schemas } = this.#parts;
-    const headers = all.of(undefined);
+    const { output } = method;
+    const headers = { ...all.ofFields(method), ...all.of(undefined) };
     // One schema for both, so that generated clients have one type for the result of a create.
     const schema = schemas.message(output, validateOnly === undefined ? 'returned' : 'created');
     const assigned = validateOnly === undefined ? [] : schemas.assigned(output);

@@ -45,11 +45,13 @@ const known: Readonly<Record<string, Omit<Parameter, 'in'>>> = {
 };
 
 /** The facts about a header; the case of its name does not matter. */
-function factsOf(
+export function factsOf(
   headers: Readonly<Record<string, HeaderFacts>>,
   key: string,
 ): [string | undefined, HeaderFacts] {
-  return Object.entries(headers).find(([name]) => name.toLowerCase() === key) ?? [undefined, {}];
+  return (
+    Object.entries(headers).find(([name]) => name.toLowerCase() === key.toLowerCase()) ?? [undefined, {}]
+  );
 }
 
 /** The headers of requests, as parameters. */

@@ -1,7 +1,9 @@
-import type { JsonValue } from '@bufbuild/protobuf';
+import type { DescMethod, JsonValue } from '@bufbuild/protobuf';
 import type { ResponseHeaders } from '../metadata.js';
 import type { SuccessRule } from '../template/binding.js';
+import type { HeaderFacts } from './description-options.js';
 import type { Header, Headers, Reference, Schema } from './open-api.js';
+import { factsOf } from './request-headers.js';
 
 /** The request id in all examples. */
 export const REQUEST_ID = '8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5';
@@ -49,22 +51,31 @@ export class DescribedHeaders {
   readonly components: Record<string, Header> = {};
   readonly #everywhere: Headers;
   readonly #forwarded: Headers;
+  /** The headers that depend on request fields, each with the proto name of its field. */
+  readonly #ofFields: readonly (readonly [field: string, name: string, header: Header])[];
 
   /**
    * @param forwarded the metadata of replies that becomes headers.
    * @param requestId the schema of request ids.
    */
-  constructor(forwarded: ResponseHeaders, requestId: Schema) {
+  constructor(forwarded: ResponseHeaders, requestId: Schema, facts: Readonly<Record<string, HeaderFacts>>) {
     const id = header(REQUEST_ID_TEXT, requestId, REQUEST_ID);
     this.#everywhere = { 'X-Request-Id': this.#reference('X-Request-Id', id) };
-    this.#forwarded = Object.fromEntries(
-      [...forwarded]
-        // OpenAPI has no place for prefixes.
-        .filter(([key]) => !key.endsWith('*'))
-        .map(([key, name]): [string, Header] => [
+    // OpenAPI has no place for prefixes.
+    const described = [...forwarded]
+      .filter(([key]) => !key.endsWith('*'))
+      .map(([key, name]) => {
+        const [, { description = `The \`${key}\` that the service sends.`, bounds, field }] = factsOf(
+          facts,
           name,
-          { ...header(`The \`${key}\` that the service sends.`, TEXT), required: false },
-        ]),
+        );
+        return { name, field, header: { ...header(description, { ...TEXT, ...bounds }), required: false } };
+      });
+    this.#forwarded = Object.fromEntries(
+      described.flatMap(({ name, field, header: each }) => (field === undefined ? [[name, each]] : [])),
+    );
+    this.#ofFields = described.flatMap(({ name, field, header: each }) =>
+      field === undefined ? [] : [[field, name, each]],
     );
   }
 
@@ -81,6 +92,12 @@ export class DescribedHeaders {
       ETag: this.#known('ETag'),
       Vary: this.#known('Vary'),
     };
+  }
+
+  /** The headers that depend on a field of the request. */
+  ofFields({ input }: DescMethod): Headers {
+    const own = this.#ofFields.filter(([field]) => input.fields.some(({ name }) => name === field));
+    return Object.fromEntries(own.map(([, name, each]) => [name, each]));
   }
 
   /** The headers of streams. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
-import { receiveBody } from '../../src/http/body.js';
+import { ArrivingBody } from '../../src/http/body.js';
 import { listening } from '../support/opening.js';
 
 it('a body is refused if its client disconnects before it is read', async () => {
@@ -13,5 +13,5 @@ it('a body is refused if its client disconnects before it is read', async () => 
   const gone = new Promise((resolve) => request.on('error', () => undefined).on('close', resolve));
   client.destroy();
   await gone;
-  await expect(receiveBody(request, 1_024)).rejects.toMatchObject({ reason: 'REQUEST_MALFORMED' });
+  await expect(new ArrivingBody(request, 1_024).whole).rejects.toMatchObject({ reason: 'REQUEST_MALFORMED' });
 });

@@ -170,6 +170,19 @@ describe('the headers', () => {
     expect(operationOf(own, 'dropItem').responses['200']).toMatchObject({ headers: { 'X-Quota': quota } });
     expect(own.components.responses['Error400']).toMatchObject({ headers: { 'X-Quota': quota } });
   });
+
+  it('of responses have the given facts; those that depend on a request field are in the successes of its methods', () => {
+    const own = shop({
+      responseHeaders: new Map([['repeated', 'Repeated']]),
+      headers: { repeated: { description: 'A repeat.', bounds: { const: 'yes' }, field: 'request_id' } },
+    });
+    const repeated = { description: 'A repeat.', required: false, schema: { type: 'string', const: 'yes' } };
+    expect(operationOf(own, 'createItem').responses['201']).toMatchObject({
+      headers: { Repeated: repeated },
+    });
+    expect(JSON.stringify(operationOf(own, 'dropItem').responses)).not.toContain('Repeated');
+    expect(JSON.stringify(own.components.responses)).not.toContain('Repeated');
+  });
 });
 
 describe('a comment', () => {

@@ -97,10 +97,12 @@ export type CreateRouteRequest = Message<"routing.v1.CreateRouteRequest"> & {
 
   /**
    * Makes a retry safe (AIP-155): 1 to 128 visible ASCII characters. A create happens once per caller
-   * and request id, for good: a repeat with the same route returns the first route, a repeat with
-   * another fails with `ALREADY_EXISTS` (`REQUEST_ID_REUSED`). May be sent as the metadata
-   * `idempotency-key` instead; two different values are `INVALID_ARGUMENT`. Default: empty, which makes
-   * every call a new create.
+   * and request id, for good. A repeat with the same route returns the first route and the metadata
+   * `idempotent-replayed: true`: an earlier request stored the route, perhaps an earlier attempt of the
+   * same call. A repeat with another route fails with `ALREADY_EXISTS` (`REQUEST_ID_REUSED`; its
+   * `route_id` is that of the first route). May be sent as the metadata `idempotency-key` instead, which
+   * violations then name; two different values are `INVALID_ARGUMENT`. Default: empty, which makes every
+   * call a new create.
    *
    * @generated from field: string request_id = 2;
    */

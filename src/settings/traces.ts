@@ -1,0 +1,37 @@
+import type { SettingsReader } from './reader.js';
+
+/** The variables with the URL of a collector, the more specific one first. */
+const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const;
+
+/**
+ * Whether spans are sent: a collector is set, and the SDK and its exporter are not switched off (OpenTelemetry
+ * specification, SDK environment variables). The exporter reads its variables itself.
+ */
+export function tracesOf(settings: SettingsReader): boolean {
+  const endpoint = ENDPOINTS.find((name) => settings.given(name) !== undefined);
+  // Any other value of the first counts as false, and of the second, as its default.
+  const disabled = settings.text('OTEL_SDK_DISABLED').toLowerCase() === 'true';
+  const off = settings.text('OTEL_TRACES_EXPORTER').trim().toLowerCase() === 'none';
+  if (endpoint === undefined || disabled || off) return false;
+  const url = String(settings.given(endpoint));
+  // Not shown: it may hold a password.
+  if (!/^https?:/.test(url) || !URL.canParse(url))
+    settings.refuse(endpoint, 'must be the http or https URL of a collector; got another form.');
+  return true;
+}
+
+/** The variables of OpenTelemetry of which not every value is supported, each with those that are. */
+const SUPPORTED: Readonly<Record<string, readonly string[]>> = {
+  OTEL_TRACES_EXPORTER: ['otlp', 'none'],
+  OTEL_EXPORTER_OTLP_PROTOCOL: ['http/protobuf'],
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: ['http/protobuf'],
+  OTEL_PROPAGATORS: ['tracecontext'],
+};
+
+/** The variables of OpenTelemetry with a value that has no effect. An empty one counts as unset. */
+export function unsupportedTraceVariables(env: NodeJS.ProcessEnv): string[] {
+  return Object.entries(SUPPORTED).flatMap(([name, values]) => {
+    const given = (env[name] ?? '').split(',').map((each) => each.trim().toLowerCase());
+    return given.every((each) => each === '' || values.includes(each)) ? [] : [name];
+  });
+}
