@@ -160,6 +160,11 @@ export function troubleWith(error: unknown): string {
     : 'The database named by DATABASE_URL cannot be used';
 }
 
+/** Whether the connection to MySQL ended with this error, so that whatever is sent over it later fails as well. */
+export function endsConnection(error: unknown): boolean {
+  return facts(error).fatal === true;
+}
+
 /** Whether another process kept the embedded database locked for longer than a statement waits. */
 export function isBusy(error: unknown): boolean {
   return facts(error).code?.startsWith('SQLITE_BUSY') === true;
@@ -224,6 +229,7 @@ interface DriverError {
   readonly sqlState?: string | undefined;
   readonly code?: string | undefined;
   readonly name?: string | undefined;
+  readonly fatal?: boolean | undefined;
 }
 
 function facts(error: unknown): DriverError {

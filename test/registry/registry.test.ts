@@ -108,7 +108,7 @@ describe('create', () => {
   it('says how many violations a single field has', async () => {
     const definition = {
       ...COMMAND.definition,
-      path: Array.from({ length: 300 }, (_, n) => `/:${n}`).join(''),
+      path: Array.from({ length: 300 }, (_, n) => String.raw`/:"${n}\-`).join(''),
     };
     await expect(registryOver({}).create({ ...COMMAND, definition })).rejects.toMatchObject({
       message: 'The request is not valid: 300 violations of route.path.',

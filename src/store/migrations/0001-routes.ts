@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 /** The table of routes, with the columns for safe retries and the duplicate check. */
 export const createRoutes = {
   name: '0001-routes',
+  drops: 'routes',
 
   async up(knex: Knex): Promise<void> {
     if (!(await knex.schema.hasTable('routes'))) await createTable(knex);
