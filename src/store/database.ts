@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs';
 import { connect, isIP, type Socket } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -36,7 +36,7 @@ export function discard(connection: object): void {
   discarded.add(connection);
 }
 
-/** `host:port` of a database that `openDatabase` has opened; undefined for the embedded one. */
+/** `host:port`, or the path of the socket, of a database that `openDatabase` has opened; undefined for the embedded one. */
 export function addressOf(knex: Knex): string | undefined {
   return (knex.userParams as { readonly address?: string } | undefined)?.address;
 }
@@ -61,7 +61,10 @@ interface MysqlConnection {
   query(sql: string, done: (error: Error | null) => void): void;
 }
 
-function openMysql({ host, port, user, password, database, tls }: MysqlDatabase, silenceMs: number): Knex {
+function openMysql(
+  { host, port, socket, user, password, database, tls }: MysqlDatabase,
+  silenceMs: number,
+): Knex {
   const fresh = new FreshConnections();
   const knex = createKnex({
     client: 'mysql2',
@@ -71,6 +74,8 @@ function openMysql({ host, port, user, password, database, tls }: MysqlDatabase,
     connection: {
       ...(tls === undefined ? { host } : tlsOptions(tls, host, port)),
       port,
+      // With a path, mysql2 ignores host and port.
+      ...(socket !== undefined && { socketPath: socket }),
       user,
       password,
       database,
@@ -105,7 +110,7 @@ function openMysql({ host, port, user, password, database, tls }: MysqlDatabase,
     },
   });
   fresh.follow(knex);
-  knex.userParams = { address: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}` };
+  knex.userParams = { address: socket ?? (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`) };
   return knex;
 }
 
@@ -184,7 +189,7 @@ interface DriverOptions {
 /** The options that make mysql2 verify the server before it sends the login. */
 function tlsOptions({ ca, checksHost, cert, key }: MysqlTls, host: string, port: number): DriverOptions {
   const ssl = {
-    ca,
+    ...(ca !== undefined && { ca }),
     verifyIdentity: checksHost,
     minVersion: 'TLSv1.2',
     ...(cert !== undefined && key !== undefined && { cert, key }),
@@ -198,8 +203,8 @@ function tlsOptions({ ca, checksHost, cert, key }: MysqlTls, host: string, port:
 const { R_OK, W_OK, X_OK } = constants;
 
 /**
- * Creates the folder of the embedded database if it is missing, open to its owner alone, and checks that the files can be
- * written. SQLite itself would open read-only files, and fail only at the first insert.
+ * Creates the folder and the file of the embedded database if they are missing, open to their owner alone, and checks that
+ * the files can be written. SQLite itself would open read-only files, and fail only at the first insert.
  *
  * @throws Error with a sentence that names the file by its full path, the cause and the remedy
  */
@@ -211,6 +216,8 @@ export function requireWritable(file: string): void {
     const present = [path, `${path}-wal`, `${path}-shm`].filter((each) => kindOf(each) === 'file');
     for (const each of present) accessSync(each, R_OK | W_OK);
     if (present.length < 3) accessSync(folder, W_OK | X_OK);
+    // Before SQLite does, which would let others read it. The files beside it get the same mode.
+    closeSync(openSync(path, 'a', 0o600));
   } catch (error) {
     throw new Error(
       `The embedded database ${path} cannot be written: ${(error as Error).message}. Let this user write the file and its folder, or name another file in DATABASE_URL.`,

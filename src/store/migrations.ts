@@ -107,7 +107,9 @@ export async function rereadShapes(knex: Knex, migrations = MIGRATIONS): Promise
   if (pending.length > 0)
     throw new Error(`The database lacks ${pending.join(', ')}. Migrate it first, without options.`);
   if (applied.length > migrations.length)
-    throw new Error(`A later version has migrated the database (${String(applied.at(-1))}). Use that version.`);
+    throw new Error(
+      `A later version has migrated the database (${String(applied.at(-1))}). Use that version.`,
+    );
   return isMysql(knex)
     ? locked(knex, (connection) => rereadPaths(connection))
     : rereadPaths(knex, (work) => locked(knex, work));

@@ -149,7 +149,7 @@ describe('an invalid path pattern', () => {
   });
 
   it('has all its problems reported at once', () => {
-    expect(checkPath('a b//../:1/:id/:id/#%?=/(\\')).toHaveLength(10);
+    expect(checkPath('a b//../:-1/#%?=/(\\')).toHaveLength(10);
   });
 });
 

@@ -19,7 +19,8 @@ export const createRoutes = {
 async function createTable(knex: Knex): Promise<void> {
   await knex.schema.createTable('routes', (table) => {
     if (isMysql(knex)) {
-      table.engine('InnoDB');
+      // The other row formats, of which one may be the server's default, have no index of more than 767 bytes.
+      table.engine('InnoDB row_format = DYNAMIC');
       table.charset('utf8mb4');
       table.collate('utf8mb4_bin');
     }
