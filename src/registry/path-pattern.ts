@@ -13,7 +13,6 @@ export const PATH_SYNTAX = /^\/(?:[\x21-\x5b\x5d-\x7e]|\\[\x21-\x7e])*$/;
 const OPENINGS = '([{<';
 const CLOSINGS = ')]}>';
 
-const NOT_A_SLASH = /^[^/]/u;
 const NOT_VISIBLE_ASCII = /[^\x21-\x7e]/u;
 const NAME = /[A-Za-z0-9_$]+|"[^"\\]+"/y;
 /** A colon that begins no parameter, with what stands in place of a name. */
@@ -80,9 +79,8 @@ class PatternReader {
 
   constructor(path: string) {
     this.#path = path;
-    const first = NOT_A_SLASH.exec(path)?.[0];
     const stray = NOT_VISIBLE_ASCII.exec(path)?.[0];
-    if (first !== undefined) this.problems.add(`Must begin with "/"; got ${quote(first)}.`);
+    if (!path.startsWith('/')) this.problems.add(`Must begin with "/"; got ${quote(path)}.`);
     if (stray !== undefined)
       this.problems.add(`Must be visible ASCII characters, others percent-encoded; got ${quote(stray)}.`);
     while (this.#index < path.length) this.#readToken();

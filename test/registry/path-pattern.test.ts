@@ -61,8 +61,13 @@ describe('an invalid path pattern', () => {
     ['an empty path', '', ['Must be a path pattern of 1 to 2048 characters that begins with "/"; got none.']],
     ['2049 characters', `/${'a'.repeat(2048)}`, ['Must be 1 to 2048 characters; got 2049.']],
     ['2049 characters of two code units', '😀'.repeat(2049), ['Must be 1 to 2048 characters; got 2049.']],
-    ['no slash at the start', 'users', ['Must begin with "/"; got "u".']],
-    ['an escaped slash at the start', String.raw`\/a`, [String.raw`Must begin with "/"; got "\\".`]],
+    ['no slash at the start', 'users', ['Must begin with "/"; got "users".']],
+    ['an escaped slash at the start', String.raw`\/a`, [String.raw`Must begin with "/"; got "\\/a".`]],
+    [
+      'no slash at the start of a long path',
+      'u'.repeat(41),
+      [`Must begin with "/"; got "${'u'.repeat(40)}…".`],
+    ],
     ...[' ', 'é', '😀', '\\u{0}', '\\u{7f}'].map((shown): [string, string, string[]] => [
       `the character ${shown}`,
       `/a${shown.replace('\\u{0}', '\0').replace('\\u{7f}', '\x7f')}b`,
