@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs';
 import { connect, isIP, type Socket } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -48,7 +48,7 @@ export function discard(connection: object): void {
   (connection as Partial<MysqlConnection>).destroy?.();
 }
 
-/** `host:port` of a database that `openDatabase` has opened; undefined for the embedded one. */
+/** `host:port`, or the path of the socket, of a database that is open; undefined for the embedded one. */
 export function addressOf(knex: Knex): string | undefined {
   return (knex.userParams as { readonly address?: string } | undefined)?.address;
 }
@@ -82,7 +82,7 @@ interface MysqlUse {
 }
 
 function openMysql(
-  { host, port, user, password, database, tls }: MysqlDatabase,
+  { host, port, socket, user, password, database, tls }: MysqlDatabase,
   { session, silenceMs }: MysqlUse,
 ): Knex {
   const fresh = new FreshConnections();
@@ -94,6 +94,8 @@ function openMysql(
     connection: {
       ...(tls === undefined ? { host } : tlsOptions(tls, host, port)),
       port,
+      // With a path, mysql2 ignores host and port.
+      ...(socket !== undefined && { socketPath: socket }),
       user,
       password,
       database,
@@ -132,7 +134,7 @@ function openMysql(
     },
   });
   fresh.follow(knex);
-  knex.userParams = { address: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}` };
+  knex.userParams = { address: socket ?? (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`) };
   return knex;
 }
 
@@ -221,7 +223,7 @@ interface DriverOptions {
 /** The options that make mysql2 verify the server before it sends the login. */
 function tlsOptions({ ca, checksHost, cert, key }: MysqlTls, host: string, port: number): DriverOptions {
   const ssl = {
-    ca,
+    ...(ca !== undefined && { ca }),
     verifyIdentity: checksHost,
     minVersion: 'TLSv1.2',
     ...(cert !== undefined && key !== undefined && { cert, key }),
@@ -235,8 +237,8 @@ function tlsOptions({ ca, checksHost, cert, key }: MysqlTls, host: string, port:
 const { R_OK, W_OK, X_OK } = constants;
 
 /**
- * Creates the folder of the embedded database if it is missing, open to its owner alone, and checks that the files can be
- * written. SQLite itself would open read-only files, and fail only at the first insert.
+ * Creates the folder and the file of the embedded database if they are missing, open to their owner alone, and checks that
+ * the files can be written. SQLite itself would open read-only files, and fail only at the first insert.
  *
  * @throws Error with a sentence that names the file by its full path, the cause and the remedy
  */
@@ -248,6 +250,8 @@ export function requireWritable(file: string): void {
     const present = [path, `${path}-wal`, `${path}-shm`].filter((each) => kindOf(each) === 'file');
     for (const each of present) accessSync(each, R_OK | W_OK);
     if (present.length < 3) accessSync(folder, W_OK | X_OK);
+    // Before SQLite does, which would let others read it. The files beside it get the same mode.
+    closeSync(openSync(path, 'a', 0o600));
   } catch (error) {
     throw new Error(
       `The embedded database ${path} cannot be written: ${(error as Error).message}. Let this user write the file and its folder, or name another file in DATABASE_URL.`,

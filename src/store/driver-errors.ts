@@ -182,6 +182,11 @@ export function troubleWith(error: unknown): string {
     : 'The database named by DATABASE_URL cannot be used';
 }
 
+/** Whether the connection to MySQL ended with this error, so that whatever is sent over it later fails as well. */
+export function endsConnection(error: unknown): boolean {
+  return facts(error).fatal === true;
+}
+
 /** Whether another process kept the embedded database locked for longer than a statement waits. */
 export function isBusy(error: unknown): boolean {
   return facts(error).code?.startsWith('SQLITE_BUSY') === true;
@@ -262,6 +267,7 @@ interface DriverError {
   readonly name?: string | undefined;
   /** The statement. */
   readonly sql?: string | undefined;
+  readonly fatal?: boolean | undefined;
 }
 
 function facts(error: unknown): DriverError {

@@ -90,6 +90,25 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
   });
 
   it.each([
+    ['id', 5],
+    ['createdAt', ''],
+    ['createdAt', 5],
+  ])('%s with a JSON value that does not fit its type, %j, is refused all the same', async (field, value) => {
+    const response = await post({ ...DEFINITION, [field]: value });
+    expect(response.status).toBe(400);
+    await expect(response.json()).resolves.toMatchObject({
+      error: {
+        details: expect.arrayContaining([
+          expect.objectContaining({ reason: 'REQUEST_MALFORMED' }),
+          expect.objectContaining({
+            fieldViolations: [expect.objectContaining({ field: `route.${field}` })],
+          }),
+        ]) as unknown[],
+      },
+    });
+  });
+
+  it.each([
     ['absent', {}],
     ['null', { middleware: null }],
     ['empty', { middleware: [] }],

@@ -23,7 +23,7 @@ itOn(engines.slice(1))(
     for (const statement of STATEMENTS) await knex.raw(statement.replaceAll('routes', name));
     Object.assign(url, { username: name, password: 'password', pathname: `/${name}` });
     const outcomes: string[] = [];
-    const downs = MIGRATIONS.map(() => ['--down']);
+    const downs = MIGRATIONS.map(({ name }) => ['--down', name]).reverse();
     for (const args of [[], ...downs, []]) {
       const ended = await new Program('migrate', args, tmpdir(), { DATABASE_URL: url.href }).ended;
       outcomes.push(ended.stderr + ended.stdout.replaceAll(/ .*/g, ''));

@@ -177,6 +177,10 @@ describe('a setting', () => {
       },
     ],
     [
+      'mysql://u@localhost/d?socket=/run/mysqld/mysqld.sock',
+      { engine: 'mysql', socket: '/run/mysqld/mysqld.sock', user: 'u', password: '', exposed: false },
+    ],
+    [
       MYSQL.DATABASE_URL,
       {
         engine: 'mysql',
@@ -189,7 +193,7 @@ describe('a setting', () => {
       },
     ],
   ])('DATABASE_URL may be %s', (url, database) => {
-    expect(readMigration({ DATABASE_URL: url }).database).toEqual(database);
+    expect(readMigration({ DATABASE_URL: url }).database).toMatchObject(database);
   });
 
   it.each([
@@ -325,6 +329,24 @@ describe('invalid settings', () => {
     expect(problemsOf({ ...JWT, DATABASE_URL: url })).toEqual([
       'DATABASE_URL must be mysql://user:password@host:port/database or sqlite:path; got another form.',
     ]);
+  });
+
+  it.each([
+    [
+      'mysql://u@h/d?socket=/s',
+      'the absolute path of a file as socket, and localhost as host; got another one.',
+    ],
+    [
+      'mysql://u@localhost/d?socket=s',
+      'the absolute path of a file as socket, and localhost as host; got another one.',
+    ],
+    ['mysql://u@localhost/d?socket=/s&socket=/t', 'the parameter socket once; got 2.'],
+    [
+      'mysql://u@localhost/d?socket=/s&ssl-mode=VERIFY_IDENTITY',
+      'no ssl-mode but DISABLED where it has a socket; got VERIFY_IDENTITY.',
+    ],
+  ])('such as DATABASE_URL=%s are reported', (url, problem) => {
+    expect(problemsOf({ ...JWT, DATABASE_URL: url })).toEqual([`DATABASE_URL must have ${problem}`]);
   });
 
   it.each(['mysql://u:p@h/d', 'http://h/d', 'file:routes.db', 'sqlite:routes.db', 'libsql://u:p@h'])(

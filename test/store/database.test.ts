@@ -1,15 +1,21 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import type { TlsOptions } from 'node:tls';
 import { pathToFileURL } from 'node:url';
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
-import { openForCalls, openForMigrations, reachDatabase, requireWritable } from '../../src/store/database.js';
+import {
+  addressOf,
+  openForCalls,
+  openForMigrations,
+  reachDatabase,
+  requireWritable,
+} from '../../src/store/database.js';
 import { built } from '../support/built.js';
 import type { Pair } from '../support/certificates.js';
 import { type Database, engines } from '../support/engines.js';
@@ -174,9 +180,20 @@ describe('an embedded database', () => {
     expect(toldOf(file)).toBe('');
   });
 
-  it('gets a new folder that only its owner can access', () => {
+  it('gets a new folder and files that only its owner can access', async () => {
+    const knex = openForMigrations({ engine: 'sqlite', file });
+    onTestFinished(() => knex.destroy());
+    await knex.schema.createTable('notes', (table) => table.increments());
+    const modes = [dirname(file), file, `${file}-wal`, `${file}-shm`].map(
+      (each) => statSync(each).mode & 0o777,
+    );
+    expect(modes).toEqual([0o700, 0o600, 0o600, 0o600]);
+  });
+
+  it('keeps the mode of a file that exists', () => {
+    write(file, 0o664);
     requireWritable(file);
-    expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
+    expect(statSync(file).mode & 0o777).toBe(0o664);
   });
 
   it.each([
@@ -234,6 +251,29 @@ describe('an embedded database', () => {
   });
 });
 
+describeOn(engines.slice(1))('a unix socket of $name', (engine) => {
+  it('is what DATABASE_URL names with socket, whatever its port', async () => {
+    const { knex, url, close } = await openEmpty(engine);
+    const paths = knex.raw('@@datadir as folder, @@socket as socket');
+    const server = await knex.first<Record<'folder' | 'socket', string>>(paths);
+    // A short path, since that of a socket has at most 107 bytes.
+    const folder = mkdtempSync(join(tmpdir(), 'socket-'));
+    const path = join(folder, 's');
+    symlinkSync(resolve(server.folder, server.socket), path);
+    const there = new URL(url);
+    Object.assign(there, { hostname: 'localhost', port: String(await freePort()) });
+    there.searchParams.set('socket', path);
+    const over = openForMigrations(parseDatabaseUrl(there.href));
+    onTestFinished(async () => {
+      await over.destroy();
+      await close();
+      rmSync(folder, { recursive: true });
+    });
+    await reachDatabase(over, { waitMs: 0, log: () => undefined });
+    expect(addressOf(over)).toBe(path);
+  });
+});
+
 const namesOnly = authority.issue({ addresses: [] });
 const addressesOnly = authority.issue({ names: [] });
 
@@ -264,6 +304,7 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
   }
 
   const IDENTITY = { 'ssl-mode': 'VERIFY_IDENTITY', 'ssl-ca': 'ca' };
+  const PUBLIC = { 'ssl-mode': 'VERIFY_IDENTITY' };
   const AUTHORITY = { 'ssl-mode': 'VERIFY_CA', 'ssl-ca': 'ca' };
 
   it.each<[string, typeof IDENTITY, Pair, string]>([
@@ -277,13 +318,14 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
     expect(front.logins()).toBe(1);
   });
 
-  it.each<[string, typeof IDENTITY, Pair, string]>([
+  it.each<[string, Readonly<Record<string, string>>, Pair, string]>([
     ['of another authority', IDENTITY, ofOtherAuthority, 'localhost'],
     ['of another authority, with VERIFY_CA', AUTHORITY, ofOtherAuthority, 'localhost'],
     ['for another host', IDENTITY, elsewhere, 'localhost'],
     ['for another address', IDENTITY, elsewhere, '127.0.0.1'],
     ['for the name localhost, where the host is an address', IDENTITY, namesOnly, '127.0.0.1'],
     ['that has expired', IDENTITY, expired, 'localhost'],
+    ['of an authority that Node does not trust, without ssl-ca', PUBLIC, first, 'localhost'],
   ])('sends no login to a server with a certificate %s', async (_, parameters, pair, host) => {
     const { knex, front } = await opened(parameters, { ...pair }, host);
     const lines: string[] = [];
