@@ -10,6 +10,9 @@ import { FakeTime } from './fake-time.js';
 import { KeySetServer } from './key-set-server.js';
 import { ACCEPTED, CLAIMS, type Header, NOW, signJwt } from './sign-jwt.js';
 
+/** The time limit of a fetch, in milliseconds: longer than any test holds one. */
+const FETCH_MS = 60_000;
+
 /** The public part of a key as a JSON Web Key with further members. */
 export function jwk(key: KeyObject, members: JsonWebKey): JsonWebKey {
   return { ...key.export({ format: 'jwk' }), ...members };
@@ -25,7 +28,7 @@ export class TestIssuer {
   /** Why fetches have failed, and the state in which that left the key set. */
   readonly problems: (readonly [Error, string])[] = [];
 
-  private constructor(server: KeySetServer, fetchMs?: number) {
+  private constructor(server: KeySetServer, fetchMs: number) {
     const { now, later } = this.time;
     this.server = server;
     this.keySet = new RemoteKeySet({
@@ -42,7 +45,7 @@ export class TestIssuer {
   /** Starts an issuer whose keys are not fetched yet. */
   static async create(options: { keys: readonly object[]; fetchMs?: number }): Promise<TestIssuer> {
     const server = await KeySetServer.start(...options.keys);
-    const issuer = new TestIssuer(server, options.fetchMs);
+    const issuer = new TestIssuer(server, options.fetchMs ?? FETCH_MS);
     onTestFinished(async () => {
       issuer.keySet.close();
       await server.stop();

@@ -460,7 +460,7 @@ describe('the names of claims and scopes', () => {
     expect(problemsWith({ [name]: value })).toEqual([problem]);
   });
 
-  it.each(['scope,,scp', ',', 'scope scp', '/a~2', '/a/~', '/a~', '~\t', 'x'.repeat(256)])(
+  it.each(['scope,,scp', ',', 'scope scp', '/a~2', '/a/~', '/a~', 'x'.repeat(256)])(
     'such as JWT_SCOPE_CLAIMS=%s are refused',
     (value) => {
       expect(problemsWith({ JWT_SCOPE_CLAIMS: value })).toEqual([

@@ -1697,7 +1697,7 @@ export const openApi: OpenApi = {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "JWT",
-        "description": "A JWT (RFC 7519) with `exp`, `sub`, `iss` and `aud`, and its scopes in `scope` or `scp`. Get one from the issuer that the service trusts or, for a service with a secret, with `npm run --silent token -- --scope \"routes:read routes:write\" --sub me` in its folder. In a form that asks for the token, paste it alone, without the word Bearer."
+        "description": "A JWT (RFC 7519) with `exp`, `sub`, `iss` and `aud`, and its scopes in `scope` or `scp`. A deployment may give other names to its scopes and to these two claims; an error then names the scope that is missing. Get a token from the issuer that the service trusts or, for a service with a secret, with `npm run --silent token -- --scope \"routes:read routes:write\" --sub me` in its folder. In a form that asks for the token, paste it alone, without the word Bearer."
       }
     }
   }
