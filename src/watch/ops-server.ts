@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Monitor } from './monitor.js';
 
 /** The most open connections: enough for a scraper, some probes and people. */
@@ -99,7 +100,8 @@ function sharing(render: () => Promise<Page>): () => Promise<Page> {
   return () => {
     requests += 1;
     if (shared === undefined) {
-      shared = render();
+      // At the end of the turn: a rendering takes no turn of its own, so requests read in this one would not share it.
+      shared = turn().then(render);
       shared.then(keep, forget);
     }
     return shared;

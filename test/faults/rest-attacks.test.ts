@@ -138,7 +138,7 @@ it('1,100 half-sent requests of one caller take no place of late bodies from oth
   await attacked;
 });
 
-it('16 connections that request the metrics again and again leave gets of others most of their rate', async () => {
+it('16 connections that request the metrics again and again leave gets of others a third of their rate', async () => {
   const service = await start();
   const id = await created(service);
   await gets(service, id, 500);

@@ -102,7 +102,7 @@ describe('the listener for operators', () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     let read = 0;
-    const text = (): Promise<string> => new Promise((resolve) => setImmediate(resolve, `read ${++read}\n`));
+    const text = (): Promise<string> => Promise.resolve(`read ${++read}\n`);
     const origin = await start({ metrics: { text, contentType: 'text/plain' } });
     const scrape = async () => (await httpRequest(origin, { path: '/metrics' })).text;
     expect([await scrape(), await scrape()]).toEqual(['read 1\n', 'read 2\n']);

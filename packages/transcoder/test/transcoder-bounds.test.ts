@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
 import { MAX_UNSENT } from '../src/http/exchange.js';
@@ -207,7 +206,7 @@ describe('a body', () => {
       socket.write(bytes);
       await once(socket, 'data');
       // A client that cannot send its whole request, such as Python's, does not read the response.
-      await promisify<Buffer, void>(socket.write.bind(socket))(rest);
+      await new Promise((resolve) => socket.write(rest, resolve));
       await closed;
     },
   );
