@@ -2,7 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { isWanted, NotSent, type Waiting } from './batch.js';
 import { addressOf, discard } from './database.js';
-import { isConflict, isOutOfReach, isRefusedForRow, isTransient, translate } from './driver-errors.js';
+import {
+  isConflict,
+  isLockWait,
+  isOutOfReach,
+  isRefusedForRow,
+  isTransient,
+  translate,
+} from './driver-errors.js';
 import {
   insertOf,
   type NewRouteRow,
@@ -15,6 +22,12 @@ import {
 
 /** The time limit of a health check once it is sent, in milliseconds; its connection is then discarded. */
 const CHECK_LIMIT_MS = 2_000;
+
+/**
+ * A statement that has waited this long for a lock, in milliseconds, waits for the table: the server's limits
+ * (`session.ts`) are one second for a row, and at least two for the table.
+ */
+const TABLE_LOCK_MS = 1_500;
 
 /** A call that a statement serves. */
 export interface ServedCall extends Waiting {
@@ -33,8 +46,8 @@ interface Inserted<Call> {
   /** The rows of its last attempt. */
   readonly sent: readonly RowOfCall<Call>[];
   /**
-   * The driver's error by which the database refused one of the rows, so that this attempt stored none of them; an
-   * earlier one may have stored them without a response. Undefined if all of them are stored.
+   * The driver's error by which the database refused one of the rows, or gave up waiting for its lock, so that this
+   * attempt stored none of them; an earlier one may have stored them without a response. Undefined if all are stored.
    */
   readonly refusal?: unknown;
 }
@@ -62,19 +75,22 @@ export class RouteStatements {
     rowsOf: (wanted: readonly Call[]) => readonly RowOfCall<Call>[],
   ): Promise<Inserted<Call>> {
     let sent: readonly RowOfCall<Call>[] = [];
+    let sentAt = 0;
     const insert = (attempt: number): Promise<unknown> =>
       this.#connected(calls, (connection, wanted) => {
         sent = rowsOf(wanted);
         const { text, values } = insertOf(sent.map(({ row }) => row));
         const query = this.#knex.raw(text, values);
         const served = sent.map(({ call }) => call);
+        sentAt = performance.now();
         return this.#observed(query.connection(connection), { operation: 'INSERT', attempt }, served);
       });
     try {
       await inAttempts(insert);
       return { sent };
     } catch (error) {
-      if (isConflict(error) || isRefusedForRow(error)) return { sent, refusal: error };
+      const isOfRow = isLockWait(error) && performance.now() - sentAt < TABLE_LOCK_MS;
+      if (isOfRow || isConflict(error) || isRefusedForRow(error)) return { sent, refusal: error };
       throw this.translated(error);
     }
   }
