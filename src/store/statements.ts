@@ -24,10 +24,10 @@ import {
 const CHECK_LIMIT_MS = 2_000;
 
 /**
- * A statement that has waited this long for a lock, in milliseconds, waits for the table: the server's limits
- * (`session.ts`) are one second for a row, and at least two for the table.
+ * An `INSERT` that has waited this long for a lock in vain, in milliseconds, has waited for the table: the error is the
+ * same, but the server's limits (`session.ts`) are one second for a row, and at least three for the table.
  */
-const TABLE_LOCK_MS = 1_500;
+const TABLE_LOCK_MS = 2_000;
 
 /** A call that a statement serves. */
 export interface ServedCall extends Waiting {
