@@ -93,14 +93,7 @@ const AWAY_SQLITE = /^SQLITE_(?:BUSY|LOCKED|IOERR|FULL|READONLY|CANTOPEN)/;
  * SQLSTATE `HY000`, or none.
  */
 type Meaning =
-  | 'conflict'
-  | 'values refused'
-  | 'refused'
-  | 'login refused'
-  | 'crowded'
-  | 'late'
-  | 'locked'
-  | 'passing';
+  'conflict' | 'values refused' | 'refused' | 'login refused' | 'crowded' | 'late' | 'locked' | 'passing';
 
 /** The meanings of errors that are no failure of the database. */
 const REFUSALS: ReadonlySet<Meaning | undefined> = new Set([

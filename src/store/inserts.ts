@@ -187,7 +187,9 @@ export class Inserts {
     if (own !== undefined && isSame(own, entry.route)) return INSERTED;
     if (earlier !== undefined || (first !== undefined && !wasLater)) this.#repeaters.set(entry.caller, true);
     if (earlier !== undefined) return { outcome: 'repeated', route: earlier };
-    return first !== undefined && duplicates === 'reject' ? { outcome: 'duplicate', id: first.id } : undefined;
+    return first !== undefined && duplicates === 'reject'
+      ? { outcome: 'duplicate', id: first.id }
+      : undefined;
   }
 }
 

@@ -5,7 +5,12 @@ import { batched } from './batch.js';
 import { Inserts } from './inserts.js';
 import { LookUps } from './look-ups.js';
 import { encodeId, mostBytes, toRoute, toRow } from './route-row.js';
-import { RouteStatements, type ServedCall, type StatementObserver, StatementObservers } from './statements.js';
+import {
+  RouteStatements,
+  type ServedCall,
+  type StatementObserver,
+  StatementObservers,
+} from './statements.js';
 
 /** A get that is waiting for a route. */
 interface Find extends ServedCall {

@@ -103,7 +103,8 @@ interface Shown {
 /** The time limits stand in comments that only their product reads. */
 function setting(variables: Variables): string {
   const pairs = Object.entries(variables).map(([name, value]) => `SESSION ${name} = ${quoted(value)}`);
-  const limits = '/*!80000 , SESSION max_execution_time = 0 */ /*M!100000 , SESSION max_statement_time = 0 */';
+  const limits =
+    '/*!80000 , SESSION max_execution_time = 0 */ /*M!100000 , SESSION max_statement_time = 0 */';
   return `SET NAMES utf8mb4, ${pairs.join(', ')} ${limits}`;
 }
 

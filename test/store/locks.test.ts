@@ -9,8 +9,7 @@ import { entryOf } from '../support/store-entries.js';
 const OTHERS = 15;
 const INSERTED = { outcome: 'inserted' };
 const UNAVAILABLE = { reason: 'STORE_UNAVAILABLE' };
-const ROW =
-  "insert into routes values (unhex(replace(uuid(), '-', '')), 'GET', '/', '[]', 'h', 0, ?, ?, ?)";
+const ROW = "insert into routes values (unhex(replace(uuid(), '-', '')), 'GET', '/', '[]', 'h', 0, ?, ?, ?)";
 
 /** A lock that another session holds on what a create needs. */
 interface Lock {
@@ -102,14 +101,17 @@ describeOn(engines.slice(1))('while another session holds a lock, on $name', (en
     await expect(Promise.all(others)).resolves.toEqual(others.map(() => INSERTED));
   });
 
-  it.each(['read', 'write'])('on the table (%s), creates become unavailable after one statement', async (kind) => {
-    await session.query(`lock tables routes ${kind}`);
-    const settled = await Promise.allSettled(insertOthers());
-    expect(settled).toEqual(
-      settled.map(() => ({ status: 'rejected', reason: expect.objectContaining(UNAVAILABLE) as unknown })),
-    );
-    expect(inserts).toHaveLength(1);
-    await session.query('unlock tables');
-    await expect(Promise.all(insertOthers())).resolves.toHaveLength(OTHERS);
-  });
+  it.each(['read', 'write'])(
+    'on the table (%s), creates become unavailable after one statement',
+    async (kind) => {
+      await session.query(`lock tables routes ${kind}`);
+      const settled = await Promise.allSettled(insertOthers());
+      expect(settled).toEqual(
+        settled.map(() => ({ status: 'rejected', reason: expect.objectContaining(UNAVAILABLE) as unknown })),
+      );
+      expect(inserts).toHaveLength(1);
+      await session.query('unlock tables');
+      await expect(Promise.all(insertOthers())).resolves.toHaveLength(OTHERS);
+    },
+  );
 });

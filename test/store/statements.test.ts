@@ -78,9 +78,12 @@ describe('a statement', () => {
     expect(isConflict(error) || isRefusedForRow(error)).toBe(false);
   });
 
-  it.each(['ECONNRESET', 'EPIPE', 'PROTOCOL_CONNECTION_LOST', 'SQLITE_BUSY'])('is retried after %s', async (code) => {
-    await expect(attempted({ code })).resolves.toBe(2);
-  });
+  it.each(['ECONNRESET', 'EPIPE', 'PROTOCOL_CONNECTION_LOST', 'SQLITE_BUSY'])(
+    'is retried after %s',
+    async (code) => {
+      await expect(attempted({ code })).resolves.toBe(2);
+    },
+  );
 
   it('is retried after a pause that depends on the attempt', async () => {
     const events: unknown[] = [];

@@ -113,7 +113,10 @@ function messageOf({ operation, ids, repeatEach }: Load, n: number): Buffer {
   }
   const repeats = repeatEach !== undefined && n % repeatEach === 0;
   if (operation === 'create' && !repeats) return grpcMessage('create', n);
-  const keys: Partial<Record<Load['operation'], string>> = { repeat: 'repeat', 'keyed duplicate': `key-${n}` };
+  const keys: Partial<Record<Load['operation'], string>> = {
+    repeat: 'repeat',
+    'keyed duplicate': `key-${n}`,
+  };
   const requestId = repeats ? 'repeat' : (keys[operation] ?? '');
   const validateOnly = operation === 'dry run';
   return framed(CreateRouteRequest.encode({ route: SAME, requestId, validateOnly }).finish());
