@@ -47,9 +47,10 @@ export function openForMigrations(database: Database): Knex {
 /** Connections that no pool uses again. */
 const discarded = new WeakSet<object>();
 
-/** Makes the pool replace a connection that it lent, once it is released. */
+/** Makes the pool replace a connection that it lent, once it is released. MySQL's ends at once, with its transaction. */
 export function discard(connection: object): void {
   discarded.add(connection);
+  (connection as Partial<MysqlConnection>).destroy?.();
 }
 
 /** `host:port` of a database that `openDatabase` has opened; undefined for the embedded one. */

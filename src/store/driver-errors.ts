@@ -19,6 +19,9 @@ type Numbers = ReadonlySet<number | undefined>;
 // Named as in dev.mysql.com/doc/mysql-errors/en/server-error-reference.html and
 // mariadb.com/docs/server/reference/error-codes.
 const ER_DBACCESS_DENIED_ERROR = 1044;
+/** The user has no grant for this kind of statement on the table, or on one of its columns. */
+const ER_TABLEACCESS_DENIED_ERROR = 1142;
+const ER_COLUMNACCESS_DENIED_ERROR = 1143;
 /** A Galera node that is not, or no longer, part of the cluster's majority. */
 const ER_UNKNOWN_COM_ERROR = 1047;
 const ER_BAD_DB_ERROR = 1049;
@@ -27,6 +30,8 @@ const ER_NET_PACKET_TOO_LARGE = 1153;
 const ER_TOO_MANY_USER_CONNECTIONS = 1203;
 /** A lock on a row or on the table was not released in time. The statement was rolled back. */
 const ER_LOCK_WAIT_TIMEOUT = 1205;
+/** The transaction was rolled back. */
+const ER_LOCK_DEADLOCK = 1213;
 const ER_USER_LIMIT_REACHED = 1226;
 /** `read_only` or `super_read_only`. */
 const ER_OPTION_PREVENTS_STATEMENT = 1290;
@@ -45,6 +50,9 @@ const ER_TRANSACTION_ROLLBACK_DURING_COMMIT = 3101;
 /** In class 42, but the server refuses the user, or the database does not exist, for example before a restore. */
 const LOGIN_NUMBERS: Numbers = new Set([ER_DBACCESS_DENIED_ERROR, ER_BAD_DB_ERROR]);
 
+/** In class 42, where most errors are bugs: the operator can mend these with a grant. */
+const GRANT_NUMBERS: Numbers = new Set([ER_TABLEACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR]);
+
 /** In class 42, but the user only has too many connections or statements at the moment. */
 const CROWDED_NUMBERS: Numbers = new Set([ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED]);
 
@@ -60,6 +68,9 @@ const WRONG_SERVER_NUMBERS: Numbers = new Set([
   ER_INNODB_READ_ONLY,
   ER_TRANSACTION_ROLLBACK_DURING_COMMIT,
 ]);
+
+/** Errors of a statement that certainly stored nothing, though a retry may succeed. */
+const NOT_EXECUTED_NUMBERS: Numbers = new Set([...WRONG_SERVER_NUMBERS, ER_LOCK_DEADLOCK]);
 
 /** The name of Knex's error for a connection or a response that did not arrive in time. */
 const TIMEOUT = 'KnexTimeoutError';
@@ -141,6 +152,11 @@ export function isTransient(error: unknown): boolean {
   return meaningOf(driverError) === 'passing' || LOST_CODES.has(driverError.code) || isBusy(error);
 }
 
+/** Whether the failed attempt of an `INSERT` may have stored its rows all the same. */
+export function mayHaveStored(error: unknown): boolean {
+  return isTransient(error) && !isBusy(error) && !NOT_EXECUTED_NUMBERS.has(facts(error).errno);
+}
+
 /** Whether the connection leads to a server that cannot execute the statement. Older connections may lead there too. */
 export function isWrongServer(error: unknown): boolean {
   return WRONG_SERVER_NUMBERS.has(facts(error).errno);
@@ -191,24 +207,26 @@ export class DatabaseError extends Error {
    *
    * @param address `host:port`; undefined for the embedded database
    */
-  constructor({ code, errno }: Pick<DriverError, 'code' | 'errno'>, address?: string) {
+  constructor({ code, errno, sql }: Pick<DriverError, 'code' | 'errno' | 'sql'>, address?: string) {
     const silent = code === undefined && errno === undefined;
     const answer = silent ? 'nothing in time' : (code ?? 'an error without a name');
     const database = address === undefined ? 'The database' : `The database at ${address}`;
-    super(`${database} answered ${answer} (${errno ?? 'no number'}).`);
+    const grant = GRANT_NUMBERS.has(errno) ? /^\w+/.exec(sql ?? '')?.[0].toUpperCase() : undefined;
+    const remedy = grant === undefined ? '' : ` Its user lacks the grant ${grant} on the table routes.`;
+    super(`${database} answered ${answer} (${errno ?? 'no number'}).${remedy}`);
     delete this.stack;
     this.code = code;
     this.errno = errno;
   }
 }
 
-/** A connection to MySQL whose session is not as the service needs it, so that it is not used. */
+/** The sessions of MySQL are not as the service needs them, so it does not use them. */
 export class UnfitSession extends Error {
   override readonly name = 'UnfitSession';
 
-  /** @param fault what is wrong with it, as a clause without its subject */
+  /** @param fault what is wrong with the sessions, as a clause without its subject */
   constructor(fault: string) {
-    super(`A connection to the database ${fault}, by the server's settings or a proxy's.`);
+    super(`Sessions of the database ${fault}.`);
     delete this.stack;
   }
 }
@@ -224,10 +242,10 @@ export class UnfitSession extends Error {
 export function translate(error: unknown, address?: string): unknown {
   if (error instanceof UnfitSession) return storeUnavailable(error);
   const driverError = facts(error);
-  const { errno, code, name } = driverError;
+  const { errno, code, sql, name } = driverError;
   const timedOut = name === TIMEOUT;
   if (code === undefined && errno === undefined && !timedOut) return error;
-  const bare = new DatabaseError(timedOut ? {} : { code, errno }, address);
+  const bare = new DatabaseError(timedOut ? {} : { code, errno, sql }, address);
   const meaning = meaningOf(driverError);
   if (meaning === 'late') return new Failure('DEADLINE_EXCEEDED', DEADLINE_PASSED, { cause: bare });
   if (meaning !== undefined) return REFUSALS.has(meaning) ? bare : storeUnavailable(bare);
@@ -246,6 +264,8 @@ interface DriverError {
   readonly sqlState?: string | undefined;
   readonly code?: string | undefined;
   readonly name?: string | undefined;
+  /** The statement. */
+  readonly sql?: string | undefined;
 }
 
 function facts(error: unknown): DriverError {

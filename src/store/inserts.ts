@@ -90,7 +90,9 @@ export class Inserts {
     } catch (error) {
       failure = error as Error;
     }
-    return inserts.map((insert) => outcomes.get(insert) ?? failure);
+    return inserts.map(
+      (insert) => outcomes.get(insert) ?? (failure && this.#rows.failureOf(insert, failure)),
+    );
   }
 
   async #insertInRounds(inserts: readonly Insert[], outcomes: Outcomes): Promise<void> {
@@ -115,7 +117,7 @@ export class Inserts {
     const [last, ...others] = open;
     if (last === undefined || others.length > 0 || refusal === undefined) return;
     if (isLockWait(refusal)) for (const value of valuesOf(last)) this.#locked.set(value, true);
-    outcomes.set(last, this.#rows.translated(refusal) as Error);
+    outcomes.set(last, this.#rows.failureOf(last, this.#rows.translated(refusal)));
   }
 
   /**

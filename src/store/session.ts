@@ -1,4 +1,4 @@
-import { UnfitSession } from './driver-errors.js';
+import { isOutOfReach, isTransient, UnfitSession } from './driver-errors.js';
 
 /** The variables of a session: names, and values as the server shows them. */
 export type Variables = Readonly<Record<string, string>>;
@@ -69,18 +69,25 @@ type Query = (statement: string) => Promise<unknown>;
  * @throws UnfitSession when it lacks one of them, or has an open transaction; the driver's error when it is lost
  */
 export async function setUpSession(variables: Variables, query: Query): Promise<void> {
-  const needed = { ...NAMES, ...variables };
+  const needed = { ...NAMES, ...variables, ...BY_PRODUCT };
   // Sent together, so that all of them fail with the cause when the connection is lost.
   const [set, , shown] = await Promise.allSettled([
     query(setting(variables)),
     query('SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ'),
-    query(showing([...Object.keys(needed), ...Object.keys(BY_PRODUCT)])),
+    query(showing(Object.keys(needed))),
   ]);
-  if (shown.status === 'rejected') throw shown.reason;
+  if (shown.status === 'rejected') {
+    const error = shown.reason as Error;
+    if (isTransient(error) || isOutOfReach(error)) throw error;
+    throw new UnfitSession(`do not show their variables: ${error.message}`);
+  }
   const values = new Map((shown.value as Shown[]).map((row) => [row.Variable_name, row.Value]));
-  for (const [name, value] of Object.entries({ ...needed, ...BY_PRODUCT })) {
-    const found = values.get(name) ?? (name in BY_PRODUCT ? value : 'nothing');
-    if (found !== value) throw new UnfitSession(`has ${name} at ${found}, not ${value}`);
+  const lacking = Object.entries(needed).filter(
+    ([name, value]) => (values.get(name) ?? (name in BY_PRODUCT ? value : undefined)) !== value,
+  );
+  if (lacking.length > 0) {
+    const list = lacking.map(([name, value]) => `${name}=${value}`).join(', ');
+    throw new UnfitSession(`lack ${list}, whatever this service sets`);
   }
   if (set.status === 'fulfilled') requireNoTransaction(set.value);
 }
@@ -88,7 +95,8 @@ export async function setUpSession(variables: Variables, query: Query): Promise<
 /** @throws UnfitSession when the server answered a statement within a transaction: nothing of it is committed */
 export function requireNoTransaction(answer: unknown): void {
   const { serverStatus = 0 } = answer as { readonly serverStatus?: number };
-  if ((serverStatus & IN_TRANSACTION) !== 0) throw new UnfitSession('has opened a transaction');
+  if ((serverStatus & IN_TRANSACTION) === 0) return;
+  throw new UnfitSession('are within a transaction that this service has not begun');
 }
 
 /** The flag SERVER_STATUS_IN_TRANS of an answer's status. */

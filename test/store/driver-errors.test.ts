@@ -105,6 +105,16 @@ describe('a driver error', () => {
     expect({ conflict: isConflict(error), row: isRefusedForRow(error) }).toEqual(expected);
   });
 
+  it.each([
+    ['insert into routes (id) values', 'INSERT'],
+    ['select id from routes where', 'SELECT'],
+  ])('for a missing grant on the table names it: %s', (sql, grant) => {
+    const facts = { code: 'ER_TABLEACCESS_DENIED_ERROR', errno: 1142, sqlState: '42000', sql };
+    expect(translate(Object.assign(new Error(sql), facts), 'db:3306')).toMatchObject({
+      message: `The database at db:3306 answered ER_TABLEACCESS_DENIED_ERROR (1142). Its user lacks the grant ${grant} on the table routes.`,
+    });
+  });
+
   it('for a refused statement keeps its code and loses the statement and its values', () => {
     const error = Object.assign(new Error("insert into `routes` … - Data too long: 'secret'"), {
       code: 'ER_DATA_TOO_LONG',
