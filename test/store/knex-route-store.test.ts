@@ -221,7 +221,7 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
     );
     await expect(insertAll(large)).resolves.toEqual(inserted(BATCH));
     expect(lengths.length).toBeGreaterThan(1);
-    expect(lengths.length).toBeLessThan(BATCH / 8);
+    expect(lengths.length).toBeLessThanOrEqual(BATCH / 8);
     expect(Math.max(...lengths)).toBeLessThan(1_048_576);
   });
 
@@ -242,6 +242,9 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
     expect(most).toBeLessThanOrEqual(2);
   });
 });
+
+/** The handler `long`, as a statement has it. */
+const LONG = `x'${Buffer.from('long').toString('hex')}'`;
 
 describeOn(engines.slice(1))('a batch of creates before a faulty $name', (engine) => {
   let database: OpenedStore;
@@ -269,7 +272,7 @@ describeOn(engines.slice(1))('a batch of creates before a faulty $name', (engine
   it('that is too long for it stores all but the route that is', async () => {
     const long = entryOf({ handler: 'long' });
     const { settled, kinds } = await insertAll(batchWith(long), ({ kind, text }) =>
-      kind === 'INSERT' && text.includes("'long'") ? 1153 : undefined,
+      kind === 'INSERT' && text.includes(LONG) ? 1153 : undefined,
     );
     expect(settled.map(({ status }) => status)).toEqual([
       ...Array.from({ length: BATCH - 1 }, () => 'fulfilled'),
@@ -287,7 +290,7 @@ describeOn(engines.slice(1))('a batch of creates before a faulty $name', (engine
     const front = await startMysqlFaultFront(database.port, ({ kind, text }) => {
       if (kind !== 'INSERT') return undefined;
       caller.abort();
-      return text.includes("'long'") ? { done: false, answer: 1153 } : undefined;
+      return text.includes(LONG) ? { done: false, answer: 1153 } : undefined;
     });
     const store = database.storeWith({}, database.connect(front.port));
     const [tooLong, gone, ...rest] = await Promise.allSettled([
