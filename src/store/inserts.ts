@@ -45,8 +45,8 @@ export class Inserts {
   /** Keys and shapes that have waited for a lock. */
   readonly #locked = remembered();
   readonly #insertTogether = batched('when full', (inserts: readonly Insert[]) => this.#insertAll(inserts));
-  readonly #insertAlone = batched('alone', (inserts: readonly Insert[]) => this.#insertAll(inserts));
-  readonly #insertLocked = batched('alone, locked', (inserts: readonly Insert[]) => this.#insertAll(inserts));
+  readonly #insertAlone = batched('alone', (inserts: readonly Insert[]) => this.#insertOne(inserts));
+  readonly #insertLocked = batched('alone, locked', (inserts: readonly Insert[]) => this.#insertOne(inserts));
 
   constructor(rows: RouteStatements, lookUps: LookUps) {
     this.#rows = rows;
@@ -56,8 +56,8 @@ export class Inserts {
   async insert(insert: Insert): Promise<InsertOutcome> {
     const outcome = await this.#lookUpFirst(insert);
     if (outcome !== undefined) return outcome;
-    if (this.#hasWaited(insert)) return (await this.#insertLocked(insert)) as InsertOutcome;
-    return (await this.#insertTogether(insert)) ?? ((await this.#insertAlone(insert)) as InsertOutcome);
+    if (this.#hasWaited(insert)) return this.#insertLocked(insert);
+    return (await this.#insertTogether(insert)) ?? this.#insertAlone(insert);
   }
 
   /** While a caller repeats itself, its inserts are settled before they stand in the way of a batch. */
@@ -93,6 +93,11 @@ export class Inserts {
     return inserts.map(
       (insert) => outcomes.get(insert) ?? (failure && this.#rows.failureOf(insert, failure)),
     );
+  }
+
+  /** Inserts a batch of one, which then has an outcome. */
+  async #insertOne(inserts: readonly Insert[]): Promise<(InsertOutcome | Error)[]> {
+    return (await this.#insertAll(inserts)) as (InsertOutcome | Error)[];
   }
 
   async #insertInRounds(inserts: readonly Insert[], outcomes: Outcomes): Promise<void> {

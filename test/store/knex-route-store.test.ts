@@ -177,9 +177,9 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
   });
 
   it('is not refused because of further routes whose shapes are new to this instance only', async () => {
-    const [a, b, c] = ['a', 'b', 'c'].map((name) => entryOf({ path: `/old/${name}` }));
+    const stored = ['a', 'b', 'c'].map((name) => entryOf({ path: `/old/${name}` }));
     const old = (path: string): NewRoute => entryOf({ path }, { caller: 'old' });
-    await Promise.all([a, b, c].map((entry) => database.store.insert(entry as NewRoute, 'allow')));
+    await Promise.all(stored.map((entry) => database.store.insert(entry, 'allow')));
     await insertAll([old('/old/a')]);
     sent = [];
     const entries = batchWith(old('/old/b'), old('/old/c'));
