@@ -14,8 +14,13 @@ const ACQUIRE_TIMEOUT_MS = 3_000;
 const CONNECT_TIMEOUT_MS = 2_000;
 /** The most connections to MySQL: a process on two cores cannot keep more of them busy. */
 const POOL_MAX = 10;
-/** How long a writer waits for another process's write to the embedded database, in milliseconds. */
+/** How long a migration, or what opens or closes the embedded database, waits for another process, in milliseconds. */
 const BUSY_TIMEOUT_MS = 2_000;
+/**
+ * How long the statement of a call does, in milliseconds. Its driver blocks the whole process meanwhile, so the statement
+ * is sent again instead.
+ */
+const BUSY_TIMEOUT_OF_CALLS_MS = 10;
 
 /**
  * Opens the database to serve calls. The embedded database is created, with its folder, if it does not exist. For MySQL,
@@ -25,7 +30,7 @@ const BUSY_TIMEOUT_MS = 2_000;
  * @throws Error when the files of the embedded database cannot be written
  */
 export function openForCalls(database: Database, deadlineMs: number): Knex {
-  if (database.engine === 'sqlite') return openEmbedded(database.file);
+  if (database.engine === 'sqlite') return openEmbedded(database.file, BUSY_TIMEOUT_OF_CALLS_MS);
   return openMysql(database, { session: sessionForCalls(deadlineMs), silenceMs: deadlineMs });
 }
 
@@ -35,7 +40,7 @@ export function openForCalls(database: Database, deadlineMs: number): Knex {
  * @throws Error when the files of the embedded database cannot be written
  */
 export function openForMigrations(database: Database): Knex {
-  if (database.engine === 'sqlite') return openEmbedded(database.file);
+  if (database.engine === 'sqlite') return openEmbedded(database.file, BUSY_TIMEOUT_MS);
   return openMysql(database, { session: SESSION_FOR_MIGRATIONS, silenceMs: 0 });
 }
 
@@ -56,7 +61,10 @@ export function addressOf(knex: Knex): string | undefined {
 /** Closes all connections. The file of the embedded database is then complete, and its write-ahead log is empty. */
 export async function closeDatabase(knex: Knex, { engine }: Database): Promise<void> {
   // If the checkpoint fails, for example on a full disk, nothing is lost: the log stays next to the file.
-  if (engine === 'sqlite') await knex.raw('PRAGMA wal_checkpoint(TRUNCATE)').catch(ignore);
+  if (engine === 'sqlite') {
+    await knex.raw(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`).catch(ignore);
+    await knex.raw('PRAGMA wal_checkpoint(TRUNCATE)').catch(ignore);
+  }
   await knex.destroy();
 }
 
@@ -150,11 +158,15 @@ function queryOn(connection: MysqlConnection): (statement: string) => Promise<un
 
 interface SqliteConnection {
   pragma(text: string): unknown;
+  close(): void;
 }
 
-function openEmbedded(filename: string): Knex {
+/** @param busyMs how long a statement waits for a lock of another process, in milliseconds */
+function openEmbedded(filename: string, busyMs: number): Knex {
   if (filename !== ':memory:') requireWritable(filename);
   let usable = true;
+  // Calls wait only once the database is open.
+  let openingMs = BUSY_TIMEOUT_MS;
   const knex = createKnex({
     // libsql, installed under the name by which Knex loads this interface.
     client: 'better-sqlite3',
@@ -168,11 +180,20 @@ function openEmbedded(filename: string): Knex {
       max: 1,
       validate: (connection: SqliteConnection) => usable && !discarded.has(connection),
       afterCreate: (connection: SqliteConnection, done: (error: Error | null) => void) => {
+        try {
+          connection.pragma(`busy_timeout = ${openingMs}`);
+          connection.pragma('journal_mode = WAL');
+          // Every commit reaches the disk, as with InnoDB's default.
+          connection.pragma('synchronous = FULL');
+          connection.pragma(`busy_timeout = ${busyMs}`);
+        } catch (error) {
+          // Knex forgets a connection that fails here, but leaves it open.
+          connection.close();
+          done(error as Error);
+          return;
+        }
         usable = true;
-        connection.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
-        connection.pragma('journal_mode = WAL');
-        // Every commit reaches the disk, as with InnoDB's default.
-        connection.pragma('synchronous = FULL');
+        openingMs = busyMs;
         done(null);
       },
     },

@@ -28,7 +28,7 @@ const ER_BAD_DB_ERROR = 1049;
 /** The statement exceeds `max_allowed_packet`. The server closes the connection. */
 const ER_NET_PACKET_TOO_LARGE = 1153;
 const ER_TOO_MANY_USER_CONNECTIONS = 1203;
-/** An InnoDB lock was held too long; the statement was rolled back. */
+/** A lock on a row or on the table was not released in time. The statement was rolled back. */
 const ER_LOCK_WAIT_TIMEOUT = 1205;
 /** The transaction was rolled back. */
 const ER_LOCK_DEADLOCK = 1213;
@@ -70,11 +70,7 @@ const WRONG_SERVER_NUMBERS: Numbers = new Set([
 ]);
 
 /** Errors of a statement that certainly stored nothing, though a retry may succeed. */
-const NOT_EXECUTED_NUMBERS: Numbers = new Set([
-  ...WRONG_SERVER_NUMBERS,
-  ER_LOCK_WAIT_TIMEOUT,
-  ER_LOCK_DEADLOCK,
-]);
+const NOT_EXECUTED_NUMBERS: Numbers = new Set([...WRONG_SERVER_NUMBERS, ER_LOCK_DEADLOCK]);
 
 /** The name of Knex's error for a connection or a response that did not arrive in time. */
 const TIMEOUT = 'KnexTimeoutError';
@@ -103,10 +99,12 @@ const AWAY_SQLITE = /^SQLITE_(?:BUSY|LOCKED|IOERR|FULL|READONLY|CANTOPEN)/;
 
 /**
  * What an error of a server, or of a proxy in front of it, means. `conflict`: a key exists. `values refused`: other rows
- * may be stored. `refused`: so would be any other statement of this kind. `passing`: the statement failed for now, but
- * may have been executed all the same; most such errors have the generic SQLSTATE `HY000`, or none.
+ * may be stored. `refused`: so would be any other statement of this kind. `locked`: somebody held a lock for too long.
+ * `passing`: the statement failed for now, but may have been executed all the same; most such errors have the generic
+ * SQLSTATE `HY000`, or none.
  */
-type Meaning = 'conflict' | 'values refused' | 'refused' | 'login refused' | 'crowded' | 'late' | 'passing';
+type Meaning =
+  'conflict' | 'values refused' | 'refused' | 'login refused' | 'crowded' | 'late' | 'locked' | 'passing';
 
 /** The meanings of errors that are no failure of the database. */
 const REFUSALS: ReadonlySet<Meaning | undefined> = new Set([
@@ -122,6 +120,7 @@ function meaningOf({ errno = 0, sqlState = '', code }: DriverError): Meaning | u
   if (errno < FIRST_SERVER_ERROR) return undefined;
   const sqlClass = sqlState.slice(0, 2);
   if (LATE_NUMBERS.has(errno)) return 'late';
+  if (errno === ER_LOCK_WAIT_TIMEOUT) return 'locked';
   if (CROWDED_NUMBERS.has(errno) || sqlState === CROWDED_STATE) return 'crowded';
   if (LOGIN_NUMBERS.has(errno) || sqlClass === LOGIN_CLASS) return 'login refused';
   if (sqlClass === KEY_CLASS) return 'conflict';
@@ -139,18 +138,23 @@ export function isRefusedForRow(error: unknown): boolean {
   return meaningOf(facts(error)) === 'values refused';
 }
 
+/** Whether the statement waited in vain for a lock on a row or on the table. This attempt stored nothing. */
+export function isLockWait(error: unknown): boolean {
+  return meaningOf(facts(error)) === 'locked';
+}
+
 /**
  * Whether a retry of the statement may succeed, possibly over another connection. The failed attempt may also have
  * succeeded without a response.
  */
 export function isTransient(error: unknown): boolean {
   const driverError = facts(error);
-  return meaningOf(driverError) === 'passing' || LOST_CODES.has(driverError.code);
+  return meaningOf(driverError) === 'passing' || LOST_CODES.has(driverError.code) || isBusy(error);
 }
 
 /** Whether the failed attempt of an `INSERT` may have stored its rows all the same. */
 export function mayHaveStored(error: unknown): boolean {
-  return isTransient(error) && !NOT_EXECUTED_NUMBERS.has(facts(error).errno);
+  return isTransient(error) && !isBusy(error) && !NOT_EXECUTED_NUMBERS.has(facts(error).errno);
 }
 
 /** Whether the connection leads to a server that cannot execute the statement. Older connections may lead there too. */

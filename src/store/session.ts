@@ -43,8 +43,9 @@ export function sessionForCalls(deadlineMs: number): Variables {
     ...EVERY_SESSION,
     // In seconds. Creates share statements: a lock that somebody holds on one row delays the others no longer than that.
     innodb_lock_wait_timeout: '1',
-    // In seconds. A statement that waits for a locked table ends before the calls that wait for it.
-    lock_wait_timeout: String(Math.max(Math.floor(deadlineMs / 2_000), 1)),
+    // In seconds. A statement that waits for a locked table ends before the calls that wait for it, but waits for longer
+    // than for a row: the duration tells which of them was locked (`statements.ts`).
+    lock_wait_timeout: String(Math.max(Math.floor((deadlineMs * 3) / 5_000), 3)),
   };
 }
 

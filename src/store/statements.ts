@@ -5,6 +5,7 @@ import { addressOf, discard } from './database.js';
 import {
   DatabaseError,
   isConflict,
+  isLockWait,
   isOutOfReach,
   isRefusedForRow,
   isTransient,
@@ -32,6 +33,12 @@ const COMMIT = 'commit and no chain no release';
 /** The time limit of a health check once it is sent, in milliseconds; its connection is then discarded. */
 const CHECK_LIMIT_MS = 2_000;
 
+/**
+ * An `INSERT` that has waited this long for a lock in vain, in milliseconds, has waited for the table: the error is the
+ * same, but the server's limits (`session.ts`) are one second for a row, and at least three for the table.
+ */
+const TABLE_LOCK_MS = 2_000;
+
 /** A call that a statement serves. */
 export interface ServedCall extends Waiting {
   /** The values that the observers captured when the call began to wait. */
@@ -49,8 +56,8 @@ interface Inserted<Call> {
   /** The rows of its last attempt. */
   readonly sent: readonly RowOfCall<Call>[];
   /**
-   * The driver's error by which the database refused one of the rows, so that this attempt stored none of them; an
-   * earlier one may have stored them without a response. Undefined if all of them are stored.
+   * The driver's error by which the database refused one of the rows, or gave up waiting for its lock, so that this
+   * attempt stored none of them; an earlier one may have stored them without a response. Undefined if all are stored.
    */
   readonly refusal?: unknown;
 }
@@ -82,16 +89,19 @@ export class RouteStatements {
     rowsOf: (wanted: readonly Call[]) => readonly RowOfCall<Call>[],
   ): Promise<Inserted<Call>> {
     let sent: readonly RowOfCall<Call>[] = [];
+    let sentAt = 0;
     const insert = (attempt: number): Promise<void> =>
       this.#connected(calls, (connection, wanted) => {
         sent = rowsOf(wanted);
+        sentAt = performance.now();
         return this.#insertOnce(connection, sent, attempt);
       });
     try {
       await inAttempts(insert);
       return { sent };
     } catch (error) {
-      if (isConflict(error) || isRefusedForRow(error)) return { sent, refusal: error };
+      const isOfRow = isLockWait(error) && performance.now() - sentAt < TABLE_LOCK_MS;
+      if (isOfRow || isConflict(error) || isRefusedForRow(error)) return { sent, refusal: error };
       throw this.translated(error);
     }
   }

@@ -52,7 +52,7 @@ const CREATES = 20;
 
 /** What differs between the defaults of servers and what calls need. */
 const AS_NEEDED =
-  "SET NAMES utf8mb4, SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', SESSION innodb_lock_wait_timeout = 1, SESSION lock_wait_timeout = 2";
+  "SET NAMES utf8mb4, SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', SESSION innodb_lock_wait_timeout = 1, SESSION lock_wait_timeout = 3";
 
 /** Creates one after the other, with look-ups in transactions between them. */
 async function createSome(store: KnexRouteStore): Promise<string[]> {
