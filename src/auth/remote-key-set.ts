@@ -125,7 +125,7 @@ export class RemoteKeySet {
     kid: string | undefined,
   ): { readonly found: CurrentKeys | Refusal; readonly mayAppear: boolean } {
     const state = this.#state;
-    const key = findKey((state !== 'lost' && this.#keys) || NO_KEYS, alg, kid);
+    const key = findKey(state === 'lost' ? NO_KEYS : (this.#keys ?? NO_KEYS), alg, kid);
     if ('key' in key) {
       // A cached token must not outlive a key that the next fetch no longer brings.
       const untilMs = Math.min(this.#nextFetchMs, this.#fetchedAtMs + LOST_AGE_MS);

@@ -134,7 +134,10 @@ describe('a call whose key is known never waits', () => {
     expect(judgeRsa(issuer)).toMatchObject({ ok: true });
     expect(judgeNameless(issuer, P_256.privateKey, 'ES256')).toMatchObject({ ok: true });
     response.end(JSON.stringify({ keys: [RSA_JWK] }));
-    expect(await Promise.all(waiting)).toMatchObject([{ ok: true }, { message: UNKNOWN_KID }]);
+    expect(await Promise.all(waiting.map((each) => Promise.resolve(each)))).toMatchObject([
+      { ok: true },
+      { message: UNKNOWN_KID },
+    ]);
   });
 
   it('while a fetch fails that others have caused', async () => {
@@ -187,7 +190,8 @@ describe('callers whose key is unknown or ambiguous', () => {
       });
     expect(judgeRsa(issuer)).toMatchObject({ ok: true });
     response.end(JSON.stringify({ keys: [RSA_JWK] }));
-    for (const result of await Promise.all(waiting)) expect(result).toMatchObject({ message: UNKNOWN_KID });
+    for (const result of await Promise.all(waiting.map((each) => Promise.resolve(each))))
+      expect(result).toMatchObject({ message: UNKNOWN_KID });
     const next = held(issuer);
     issuer.time.pass(MINUTE_MS);
     expect(judgeUnknown(issuer)).toBeInstanceOf(Promise);
@@ -207,7 +211,7 @@ describe('a token without kid', () => {
 
   it('that is cached is refused after the fetch that brings a second key, as if it were not cached', async () => {
     const issuer = await TestIssuer.start(RSA_JWK);
-    judgeNameless(issuer);
+    void judgeNameless(issuer);
     expect(judgeNameless(issuer)).toMatchObject({ ok: true });
     expect(issuer.authenticator.remembered.hits).toBe(1);
     await issuer.replaceKeys(RSA_JWK, NEXT_RSA_JWK);
@@ -218,7 +222,7 @@ describe('a token without kid', () => {
 describe('a withdrawn key', () => {
   it('is refused once the set is fetched again, even if its token is cached', async () => {
     const issuer = await TestIssuer.start(RSA_JWK);
-    judgeRsa(issuer);
+    void judgeRsa(issuer);
     expect(judgeRsa(issuer)).toMatchObject({ ok: true });
     expect(issuer.authenticator.remembered.hits).toBe(1);
     await issuer.replaceKeys(EC_JWK);
@@ -233,7 +237,7 @@ describe('a withdrawn key', () => {
     const arrived = held(issuer);
     issuer.time.pass(MINUTE_MS);
     const response = await arrived;
-    judgeRsa(issuer);
+    void judgeRsa(issuer);
     expect(judgeRsa(issuer)).toMatchObject({ ok: true });
     expect(issuer.authenticator.remembered.hits).toBe(1);
     response.end(JSON.stringify({ keys: [EC_JWK] }));
@@ -280,7 +284,7 @@ describe('while the key set cannot be fetched', () => {
     await issuer.pass(59 * MINUTE_MS);
     expect(await judgeUnknown(issuer)).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
     issuer.time.pass(MINUTE_MS - 1);
-    judgeRsa(issuer);
+    void judgeRsa(issuer);
     expect(judgeRsa(issuer)).toMatchObject({ ok: true });
     expect(issuer.authenticator.remembered.hits).toBe(1);
     await issuer.pass(1);

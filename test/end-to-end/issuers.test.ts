@@ -151,7 +151,9 @@ function tokenOf(
     ...claims(scopes),
     ...more,
   };
-  const signed = Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== undefined));
+  const signed = Object.fromEntries(
+    Object.entries<unknown>(payload).filter(([, value]) => value !== undefined),
+  );
   return jwt.sign(signed, KEYS[alg].privateKey, { algorithm: alg, header: { alg, typ, kid: alg } });
 }
 

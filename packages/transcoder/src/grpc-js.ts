@@ -98,7 +98,12 @@ export function grpcUpstream(target: string, given: GrpcUpstreamOptions): GrpcUp
     if (closed) return unanswered(status.UNAVAILABLE, 'The upstream is closed.');
     for (const [key, value] of metadata)
       // With a key of a connection, grpc-js would lose its own and try again.
-      if (CONNECTION_KEYS.has(key) || key.startsWith(':') || key.endsWith('-bin') || !METADATA_TEXT.test(value))
+      if (
+        CONNECTION_KEYS.has(key) ||
+        key.startsWith(':') ||
+        key.endsWith('-bin') ||
+        !METADATA_TEXT.test(value)
+      )
         return unanswered(status.INTERNAL, `The metadata ${key} cannot be sent.`);
     return undefined;
   };

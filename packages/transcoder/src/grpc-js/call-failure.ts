@@ -80,7 +80,11 @@ export function notGrpc(details: string, headers: Metadata | undefined): string 
  * A server's response that has only trailers still has its content type among them.
  */
 export function failed(
-  { code, details, metadata }: Pick<Partial<ServiceError>, 'code' | 'details'> & Pick<ServiceError, 'metadata'>,
+  {
+    code,
+    details,
+    metadata,
+  }: Pick<Partial<ServiceError>, 'code' | 'details'> & Pick<ServiceError, 'metadata'>,
   initialMetadata: Metadata | undefined,
   { deadline }: Pick<UnaryCall, 'deadline'>,
 ): UnaryReply {

@@ -145,7 +145,7 @@ export class StrictJson {
   #valueReader({ enum: type, message, scalar }: DescField): Reader {
     // Looked up at each use, since a message may contain itself.
     if (message !== undefined) return (json) => this.#reader(message)(json);
-    return type === undefined ? scalarReader(scalar as ScalarType) : this.#enumReader(type);
+    return type === undefined ? scalarReader(scalar) : this.#enumReader(type);
   }
 
   #enumReader(type: DescEnum): Reader {
@@ -182,8 +182,8 @@ function refused(type: DescMessage | DescField): Error {
 }
 
 function wrapperReader(message: DescMessage): Reader<ReflectMessage> {
-  const [value] = message.fields as [DescField];
-  const read = scalarReader(value.scalar as ScalarType);
+  const [value] = message.fields as [DescField & { readonly scalar: ScalarType }];
+  const read = scalarReader(value.scalar);
   return (json) => {
     const target = reflect(message);
     target.set(value, read(json));
@@ -202,5 +202,5 @@ const INTEGER_KEY = /^(?:0|-?[1-9][0-9]*)$/;
 function mapKey(type: MapField['mapKey'], key: string): MapKey {
   if (type === ScalarType.STRING) return key;
   if (type === ScalarType.BOOL) return key === 'true' || (key === 'false' ? false : key);
-  return (INTEGER_KEY.test(key) ? scalarValue(type, key) : undefined) as MapKey;
+  return INTEGER_KEY.test(key) ? scalarValue(type, key) : undefined;
 }

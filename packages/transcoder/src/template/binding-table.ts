@@ -137,8 +137,11 @@ function leafOf(root: Branch, segments: readonly Segment[]): Leaf {
   const branch = descend(root, before);
   if (behind === undefined) return branch.end;
   if (behind.some((segment) => segment !== '*')) return descend(suffixOf(branch, behind.length), behind).end;
-  while (branch.rest.length <= behind.length) branch.rest.push(new Map());
-  return branch.rest[behind.length] as Leaf;
+  const { length } = behind;
+  while (branch.rest.length < length) branch.rest.push(new Map());
+  const leaf = branch.rest[length] ?? new Map();
+  branch.rest[length] = leaf;
+  return leaf;
 }
 
 function descend(root: Branch, segments: readonly Segment[]): Branch {
