@@ -14,7 +14,7 @@ const { privateKey: key, publicKey } = generateKeyPairSync('ec', { namedCurve: '
 const JWK = { ...publicKey.export({ format: 'jwk' }), kid: 'main' };
 const GOOD = tokenFor({}, { key, algorithm: 'ES256', keyid: 'main' });
 
-/** An issuer that can be stopped and started again. */
+/** An issuer, until the end of the test. */
 async function issuerOfTest(): Promise<KeySetServer> {
   const issuer = await KeySetServer.start(JWK);
   onTestFinished(() => issuer.stop());
@@ -37,8 +37,8 @@ async function ageOfKeys({ opsUrls }: Service): Promise<number | undefined> {
 describe.each(TOPOLOGIES)('with the gateway %s, a service without its first key set', (topology) => {
   it('is alive but not ready, on any page, and is ready within seconds of the return of its issuer', async () => {
     const issuer = await issuerOfTest();
-    const { port, url } = issuer;
-    await issuer.stop();
+    const { url } = issuer;
+    issuer.answer(({ socket }) => void socket.destroy());
     const service = await runningService({ topology, settings: { JWT_SECRET: '', JWT_JWKS_URL: url } });
     const statuses = watchHealth(service.grpcAddress);
     expect(await readinessOf(service)).toEqual({ http: 503, keys: { ok: false, state: 'starting' } });
@@ -49,7 +49,7 @@ describe.each(TOPOLOGIES)('with the gateway %s, a service without its first key 
     expect(errorInfoOf(await richErrorOf(service))).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
     expect(refused.route).toBeUndefined();
 
-    await issuer.listen(port);
+    issuer.publish(JWK);
     await expect
       .poll(() => readinessOf(service), { timeout: 5_000 })
       .toEqual({

@@ -90,18 +90,18 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
   });
 
   it.each([
-    ['id', 5],
-    ['createdAt', ''],
-    ['createdAt', 5],
-  ])('%s with a JSON value that does not fit its type, %j, is refused all the same', async (field, value) => {
-    const response = await post({ ...DEFINITION, [field]: value });
+    [{ id: 5 }, 'route.id'],
+    [{ createdAt: '' }, 'route.created_at'],
+    [{ createdAt: 5 }, 'route.created_at'],
+  ])('%j, which does not fit the type of its field, is refused all the same', async (assigned, field) => {
+    const response = await post({ ...DEFINITION, ...assigned });
     expect(response.status).toBe(400);
     await expect(response.json()).resolves.toMatchObject({
       error: {
         details: expect.arrayContaining([
           expect.objectContaining({ reason: 'REQUEST_MALFORMED' }),
           expect.objectContaining({
-            fieldViolations: [expect.objectContaining({ field: `route.${field}` })],
+            fieldViolations: [expect.objectContaining({ field })],
           }),
         ]) as unknown[],
       },

@@ -144,7 +144,7 @@ describe('a header that Node refuses', () => {
     );
     const bad = await httpRequest(gateway.origin, { path: '/bad' });
     expect([bad.status, bad.headers.etag]).toEqual([500, undefined]);
-    expect(log).toEqual(['request failed', 'request answered']);
+    expect(log).toEqual(['request failed', 'request refused']);
     expect((await httpRequest(gateway.origin, { path: '/good' })).status).toBe(200);
   });
 });
