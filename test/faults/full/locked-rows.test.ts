@@ -54,7 +54,7 @@ const LOCKS: readonly Lock[] = [
 /** A first load, which also warms the service up. */
 const ONE_SECOND = { connections: 1, callers: 8, durationMs: 1_000, token: tokenFor({ sub: 'odd' }) };
 
-it.each(LOCKS.flatMap((lock) => [16, 128].map((callers) => ({ ...lock, callers }))))(
+it.each(LOCKS.flatMap((lock) => scale.besideLocks.map((callers) => ({ ...lock, callers }))))(
   'while a session locks $what, and one caller needs it once a second, $callers others keep four fifths of their creates, and none fails',
   { ...needs('server'), retry: 2 },
   async ({ what, operation, stored, take, callers }) => {

@@ -15,8 +15,6 @@ import { databaseOnMysql, migrate, startProcess } from '../rig/service-process.j
 /** What one caller sends at a time. */
 const AT_A_TIME = 64;
 const DURATION_MS = 0.6 * scale.loadMs;
-/** How far away a database is: the time of a round trip, in milliseconds. */
-const AWAY_MS = [2, 10, 60] as const;
 
 type Odd = Partial<Load>;
 
@@ -119,7 +117,7 @@ it.each([
     awayMs: 0,
     ...trouble,
   })),
-  ...[0, ...AWAY_MS].flatMap((awayMs) =>
+  ...[0, ...scale.awayMs].flatMap((awayMs) =>
     (awayMs === 0 ? TROUBLES : FAR_TROUBLES).map((trouble) => ({
       engine: `a MySQL-protocol server ${awayMs} ms away`,
       createDatabase: databaseOnMysql,
