@@ -74,7 +74,7 @@ export function commandSettings(args: readonly string[]) {
 function valuesOf(args: readonly string[]) {
   try {
     const { values, tokens } = parseArgs({ args: [...args], options: COMMAND_OPTIONS, tokens: true });
-    const names = tokens.flatMap((token) => (token.kind === 'option' ? token.name : []));
+    const names = tokens.filter((token) => token.kind === 'option').map(({ name }) => name);
     const twice = names.find((name, index) => !isMultiple(name) && names.indexOf(name) < index);
     if (twice !== undefined) throw new Error(`Option '--${twice}' is given twice`);
     return values;

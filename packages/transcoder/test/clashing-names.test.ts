@@ -1,4 +1,5 @@
-import type { JsonObject } from '@bufbuild/protobuf';
+import { fromBinary, type JsonObject, toBinary } from '@bufbuild/protobuf';
+import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { describe as describeContract } from '../src/openapi.js';
 import { type Echo, startEcho } from './support/echo.js';
@@ -21,6 +22,22 @@ describe('a name that is the JSON name of one field and the proto name of anothe
     { right: 1 },
   ])('is that of the first in a body, so that %j comes back', async (thing) => {
     expect(await echo('PUT', '/v1/thing', thing)).toEqual([200, thing]);
+  });
+
+  it('is the default one in a descriptor set without JSON names', async () => {
+    const set = fromBinary(FileDescriptorSetSchema, namesDescriptorSet);
+    for (const { field } of set.file.flatMap(({ messageType }) => messageType))
+      for (const each of field) each.jsonName = '';
+    const descriptorSet = toBinary(FileDescriptorSetSchema, set);
+    const bare = await startEcho({ descriptorSet, json: { omit: 'defaults' } });
+    const thing = { nameV2: 'new', name: 'old', left: 1 };
+    expect(await bare('PUT', '/v1/thing', thing)).toEqual([200, thing]);
+  });
+
+  it('may be that of a map whose keys are true and false', async () => {
+    const thing = { byFlag: { true: 'a', false: 'b' } };
+    expect(await echo('PUT', '/v1/thing', thing)).toEqual([200, thing]);
+    expect((await echo('PUT', '/v1/thing', { byFlag: { yes: 'a' } }))[0]).toBe(400);
   });
 
   it('leaves the proto name of the first, which no other field has', async () => {
@@ -68,6 +85,7 @@ describe('a name that is the JSON name of one field and the proto name of anothe
       'right',
       'left',
       'inner',
+      'by_flag',
     ]);
   });
 });

@@ -241,8 +241,8 @@ describe('the packed package', () => {
     const command = join(user.folder, 'node_modules/.bin/transcoder');
     const child = spawn(command, ['--help'], { stdio: ['ignore', 'ignore', 'pipe'] });
     const [printed, ended] = await Promise.all([text(child.stderr), once(child, 'close')]);
-    expect(printed).toBe(
-      'transcoder: The package @grpc/grpc-js is missing. Install it beside this one: npm install @grpc/grpc-js\n',
+    expect(printed).toMatch(
+      /^transcoder: Cannot find package '@grpc\/grpc-js' .*\. .*: npm install @grpc\/grpc-js\n$/,
     );
     expect(ended).toEqual([1, null]);
   });
