@@ -202,6 +202,9 @@ async function run(database: Database): Promise<Seen> {
         ACCESS_LOG: 'failures',
       }),
     );
+    // An issuer that does not answer is enough for the check of its keys.
+    const issuer = { JWT_SECRET: '', JWT_JWKS_URL: 'http://127.0.0.1:1/jwks.json' };
+    const issued = await started(await start('route-registry-2', { ...variables, ...issuer }, own));
     const command = ['node', 'dist/token.js', '--scope', 'routes:read routes:write', '--sub', 'me'];
     const token = (await (await start('route-registry', variables, own, command)).ended).stdout.trim();
     const protocol = new Caller(server, token);
@@ -221,8 +224,9 @@ async function run(database: Database): Promise<Seen> {
     await protocol.leave();
     await proxy.close();
     expect(await protocol.rest('GET', `/v1/routing/${ABSENT}`)).toBe(503);
-    const metrics = await Promise.all([server, gateway, alone].map(scrape));
-    await Promise.all([server, gateway, alone].map(({ program }) => program.stop()));
+    const processes = [server, gateway, alone, issued];
+    const metrics = await Promise.all(processes.map(scrape));
+    await Promise.all(processes.map(({ program }) => program.stop()));
     return { metrics, spans: collector.spans };
   } finally {
     for (const each of callers) each.close();

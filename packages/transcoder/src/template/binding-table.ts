@@ -139,7 +139,7 @@ function leafOf(root: Branch, segments: readonly Segment[]): Leaf {
   if (behind.some((segment) => segment !== '*')) return descend(suffixOf(branch, behind.length), behind).end;
   const { length } = behind;
   while (branch.rest.length < length) branch.rest.push(new Map());
-  const leaf = branch.rest[length] ?? new Map();
+  const leaf: Leaf = branch.rest[length] ?? new Map<string, Binding>();
   branch.rest[length] = leaf;
   return leaf;
 }
