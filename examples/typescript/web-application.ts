@@ -15,11 +15,11 @@ const HANDLERS: Readonly<Record<string, (parameters: Parameters) => unknown>> = 
   listTasks: ({ user }) => [{ user, title: 'Read the examples' }],
 };
 
-/** The registry keeps request ids forever, so a restart gets the same routes again. */
+/** The registry keeps idempotency keys forever, so a restart gets the same routes again. */
 const DEFINITIONS = [
-  { requestId: 'web-application/1/getUser', method: 'GET', path: '/users/:id', handler: 'getUser' },
+  { idempotencyKey: 'web-application/1/getUser', method: 'GET', path: '/users/:id', handler: 'getUser' },
   {
-    requestId: 'web-application/1/listTasks',
+    idempotencyKey: 'web-application/1/listTasks',
     method: 'GET',
     path: '/users/:user/tasks',
     handler: 'listTasks',
@@ -28,7 +28,9 @@ const DEFINITIONS = [
 
 function register(registry: RouteClient): Promise<Route[]> {
   return Promise.all(
-    DEFINITIONS.map(({ requestId, ...definition }) => registry.createRoute(definition, { requestId })),
+    DEFINITIONS.map(({ idempotencyKey, ...definition }) =>
+      registry.createRoute(definition, { idempotencyKey }),
+    ),
   );
 }
 

@@ -1,3 +1,4 @@
+import type { RouteClientError, RouteDefinition } from '@route-registry/client';
 import { describe, expect, it } from 'vitest';
 import { DEFINITION, failureOf } from '../../packages/client/test/support/test-client.js';
 import { runningService } from '../support/running-service.js';
@@ -51,5 +52,46 @@ describe('the client', () => {
     expect(new Set(routes.map(({ id }) => id)).size).toBe(2);
     expect(performance.now() - started).toBeGreaterThan(990);
     expect(JSON.stringify(log)).toContain('OVERLOADED');
+  });
+
+  it('passes a missing field on, so that the service names it', async () => {
+    const { grpcAddress } = await runningService();
+    const definition = { ...DEFINITION, handler: undefined } as unknown as RouteDefinition;
+    const failure = await failureOf(routeClient(grpcAddress).createRoute(definition));
+    expect(failure).toMatchObject({ status: 'INVALID_ARGUMENT', reason: 'ROUTE_INVALID' });
+    expect(failure.fieldViolations).toEqual([
+      { field: 'route.handler', description: expect.stringMatching(/^Must be .*1 to 255/) as string },
+    ]);
+  });
+
+  it('loses nothing of its other calls when 1,000 are aborted by one signal', async () => {
+    const { grpcAddress } = await runningService();
+    const client = routeClient(grpcAddress);
+    const { id } = await client.createRoute(DEFINITION);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const aborted = Array.from({ length: 1_000 }, () =>
+      client.createRoute(DEFINITION, { signal }).then(
+        () => 'stored before',
+        (error: unknown) => (error as RouteClientError).status,
+      ),
+    );
+    const others = Array.from({ length: 20 }, () => client.getRoute(id));
+    await client.getRoute(id);
+    controller.abort();
+    await expect(Promise.all(others)).resolves.toHaveLength(20);
+    const outcomes = new Set(await Promise.all(aborted));
+    outcomes.delete('stored before');
+    expect(outcomes).toEqual(new Set(['CANCELLED']));
+  });
+
+  it('says of a create whether an earlier one with its key had stored the route', async () => {
+    const { grpcAddress } = await runningService();
+    const client = routeClient(grpcAddress);
+    const options = { idempotencyKey: 'deploy-1' };
+    const first = await client.createRouteOnce(DEFINITION, options);
+    const second = await client.createRouteOnce(DEFINITION, options);
+    expect(first.replayed).toBe(false);
+    expect(second).toEqual({ route: first.route, replayed: true });
   });
 });

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type RouteClient, RouteClientError } from '@route-registry/client';
 import { stringify } from 'uuid';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { DEFINITION, failureOf } from '../../packages/client/test/support/test-client.js';
 import { query } from './rig/database-server.js';
 import { databaseOnMysql, type ServiceProcess, startProcess } from './rig/service-process.js';
@@ -12,11 +12,15 @@ import { routeClient } from '../client/route-client.js';
 /** The failures after which a create may have been stored. */
 const OPEN = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'CANCELLED', 'INTERNAL']);
 
-/** Creates a route; retries with the same request id until the create is acknowledged. */
-async function createSurely(client: RouteClient, requestId: string): Promise<string> {
+async function statusOf(call: Promise<unknown>): Promise<string> {
+  return (await failureOf(call)).status;
+}
+
+/** Creates a route; retries with the same key until the create is acknowledged. */
+async function createSurely(client: RouteClient, idempotencyKey: string): Promise<string> {
   for (;;) {
     try {
-      return (await client.createRoute(DEFINITION, { requestId })).id;
+      return (await client.createRoute(DEFINITION, { idempotencyKey })).id;
     } catch (error) {
       if (!(error instanceof RouteClientError) || !OPEN.has(error.status)) throw error;
       await sleep(100);
@@ -71,7 +75,6 @@ it(
 
     const before = await storedIds(url);
     // No more concurrent calls than the client's retry throttling allows to fail.
-    // The client does not retry a call whose response has begun; a caller may, with the same request id.
     const { stored: ids, stop } = startCallers(client, 8);
     await expect.poll(() => ids.length).toBeGreaterThan(50);
     await one?.program.stop('SIGKILL');
@@ -83,6 +86,54 @@ it(
     expect(stored).toHaveLength(before.length + created.length);
   },
 );
+
+describe('beside 20 gets of the same client', () => {
+  /** Stops the service's process while the client makes calls, and expects 20 more gets to succeed. */
+  async function standStill(
+    calls: (
+      client: RouteClient,
+      id: string,
+    ) => { expected: string; outcomes: Promise<unknown>[]; end: () => void },
+  ): Promise<void> {
+    const { grpc, pid } = await startProcess({ DATABASE_URL: 'sqlite::memory:' });
+    const client = routeClient(grpc);
+    const { id } = await client.createRoute(DEFINITION);
+    process.kill(pid, 'SIGSTOP');
+    const { expected, outcomes, end } = calls(client, id);
+    const others = Array.from({ length: 20 }, () => client.getRoute(id, { timeoutMs: 20_000 }));
+    await sleep(1_000);
+    end();
+    await sleep(1_000);
+    process.kill(pid, 'SIGCONT');
+    await expect(Promise.all(others)).resolves.toHaveLength(20);
+    expect(new Set(await Promise.all(outcomes))).toEqual(new Set([expected]));
+    await expect(client.getRoute(id)).resolves.toMatchObject({ id });
+  }
+
+  it.each([128, 250, 1_000])('%i creates that one signal aborts while the service stands still', (count) =>
+    standStill((client) => {
+      const controller = new AbortController();
+      const { signal } = controller;
+      const outcomes = Array.from({ length: count }, () =>
+        statusOf(client.createRoute(DEFINITION, { signal })),
+      );
+      return {
+        expected: 'CANCELLED',
+        outcomes,
+        end: () => {
+          controller.abort();
+        },
+      };
+    }),
+  );
+
+  it('3,000 gets whose deadlines pass while the service stands still for two seconds', () =>
+    standStill((client, id) => ({
+      expected: 'DEADLINE_EXCEEDED',
+      outcomes: Array.from({ length: 3_000 }, () => statusOf(client.getRoute(id, { timeoutMs: 1_000 }))),
+      end: () => undefined,
+    })));
+});
 
 it('a silently lost connection is abandoned after 15 seconds, and a new one serves', async () => {
   const { grpc } = await startProcess({ DATABASE_URL: 'sqlite::memory:' });

@@ -5,8 +5,8 @@ import {
   credentials,
   type VerifyOptions,
 } from '@grpc/grpc-js';
-import type { TokenSource } from './bearer-token.js';
-import { RouteService } from './gen/routing/v1/route_service_pb.js';
+import { requireToken, type TokenSource } from './bearer-token.js';
+import { isObject, shown } from './text.js';
 import { tlsOptions } from './tls-options.js';
 
 /** Certificates and keys in PEM. */
@@ -33,29 +33,12 @@ export interface RouteClientOptions {
   readonly channelOptions?: ChannelOptions | undefined;
 }
 
-/** The gRPC service config (github.com/grpc/grpc/blob/master/doc/service_config.md). */
-const SERVICE_CONFIG = {
-  loadBalancingConfig: [{ round_robin: {} }],
-  methodConfig: [
-    {
-      name: [{ service: RouteService.typeName }],
-      retryPolicy: {
-        maxAttempts: 4,
-        initialBackoff: '0.1s',
-        maxBackoff: '1s',
-        backoffMultiplier: 2,
-        retryableStatusCodes: ['UNAVAILABLE', 'RESOURCE_EXHAUSTED'],
-      },
-    },
-  ],
-  // Retries stop while failed attempts outnumber a tenth of the successful ones by 50.
-  retryThrottling: { maxTokens: 100, tokenRatio: 0.1 },
-};
-
 const DEFAULTS: ChannelOptions = {
-  'grpc.service_config': JSON.stringify(SERVICE_CONFIG),
-  // Ignores service configs in the TXT records of the target's name, so that the policy above applies.
+  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
+  // Ignores service configs in the TXT records of the target's name, so that this one applies.
   'grpc.service_config_disable_resolution': 1,
+  // Channels of the same target would otherwise share their connections.
+  'grpc.use_local_subchannel_pool': 1,
   // An HTTP proxy in the environment is meant for external traffic.
   'grpc.enable_http_proxy': 0,
   'grpc.enable_channelz': 0,
@@ -69,33 +52,54 @@ const DEFAULTS: ChannelOptions = {
 };
 
 /**
- * Opens a channel, which connects at the first call.
+ * Opens channels, each of which connects at its first call.
  *
- * @throws Error when the target is a URL, grpc-js cannot parse it, or a certificate comes without its key
+ * @throws Error when an option has the wrong type, the target is a URL, or a certificate comes without its key
  */
-export function openChannel(target: string, { tls, channelOptions }: RouteClientOptions): Client {
-  refuseUrl(target);
-  if (tls instanceof ChannelCredentials) return new Client(target, tls, { ...DEFAULTS, ...channelOptions });
+export function channelOpener(target: string, options: RouteClientOptions): () => Client {
+  requireTarget(target);
+  if (!isObject(options)) throw new Error(`The options must be an object, not ${shown(options)}.`);
+  const { token, tls = !isOnThisMachine(target), channelOptions } = options;
+  requireToken(token);
+  const given = givenOptions(channelOptions);
+  if (tls instanceof ChannelCredentials) return () => new Client(target, tls, { ...DEFAULTS, ...given });
   const secured = tlsOptions(target);
-  return new Client(target, channelCredentials(tls ?? !isOnThisMachine(target), secured.verifyOptions), {
-    ...DEFAULTS,
-    ...secured.channelOptions,
-    ...channelOptions,
-  });
+  const opened = channelCredentials(tls, secured.verifyOptions);
+  return () => new Client(target, opened, { ...DEFAULTS, ...secured.channelOptions, ...given });
 }
 
 /** Refuses a URL, which grpc-js would try to resolve as a host name, again and again. */
-function refuseUrl(target: string): void {
+function requireTarget(target: unknown): void {
+  if (typeof target !== 'string') throw new Error(`The target must be a string, not ${shown(target)}.`);
   const [, scheme = '', address = ''] = /^(https?):\/\/([^/?#]*)/i.exec(target) ?? [];
   if (scheme === '') return;
   const tls = String(scheme.toLowerCase() === 'https');
   throw new Error(`The target is a URL; gRPC takes an address: '${address}', with the option tls: ${tls}.`);
 }
 
-function channelCredentials(tls: boolean | TlsFiles, verifyOptions: VerifyOptions): ChannelCredentials {
+/** The channel options that have a value: the others keep their defaults. */
+function givenOptions(channelOptions: unknown = {}): ChannelOptions {
+  if (!isObject(channelOptions))
+    throw new Error(`channelOptions must be an object, not ${shown(channelOptions)}.`);
+  return Object.fromEntries(Object.entries(channelOptions).filter(([, value]) => value !== undefined));
+}
+
+function channelCredentials(tls: unknown, verifyOptions: VerifyOptions): ChannelCredentials {
   if (tls === false) return credentials.createInsecure();
-  const { ca = null, key = null, cert = null } = tls === true ? {} : tls;
+  const files = tls === true ? {} : tls;
+  // Credentials of another copy of grpc-js are objects, too.
+  if (!isObject(files) || Object.keys(files).some((name) => !['ca', 'cert', 'key'].includes(name))) {
+    const allowed = 'true, false, { ca, cert, key }, or channel credentials of this @grpc/grpc-js';
+    throw new Error(`tls must be ${allowed}, not ${shown(tls)}.`);
+  }
+  const [ca, key, cert] = ['ca', 'key', 'cert'].map((name) => pemIn(files, name));
   return credentials.createSsl(ca, key, cert, verifyOptions);
+}
+
+function pemIn(files: Readonly<Record<string, unknown>>, name: string): Buffer | null {
+  const pem = files[name] ?? null;
+  if (pem === null || Buffer.isBuffer(pem)) return pem;
+  throw new Error(`tls.${name} must be a buffer with PEM, not ${shown(pem)}.`);
 }
 
 const LOOPBACK = String.raw`(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?`;

@@ -1,5 +1,5 @@
-import { type Metadata, status } from '@grpc/grpc-js';
-import { detailOf, detailsIn, type ErrorDetail } from './error-details.js';
+import { status } from '@grpc/grpc-js';
+import { detailOf, type ErrorDetail } from './error-details.js';
 
 /** The name of a gRPC status. */
 export type StatusName = keyof typeof status;
@@ -12,14 +12,20 @@ export interface FieldViolation {
   readonly description: string;
 }
 
+/** What names a call. */
+export interface CallIds {
+  /** The id of the call in the service's logs. */
+  readonly requestId: string;
+  /** The key with which a create is safe to repeat; undefined for other calls. */
+  readonly idempotencyKey?: string | undefined;
+}
+
 /** Everything about a failed call. */
-interface Failure {
+interface Failure extends CallIds {
   readonly code: number;
   readonly message: string;
-  /** The id that the client assigned to the call. */
-  readonly requestId: string;
-  /** The trailers of the response, if there was one. */
-  readonly trailers?: Metadata | undefined;
+  /** Of the response, if there was one. Default: none. */
+  readonly details?: readonly ErrorDetail[];
   readonly cause?: unknown;
 }
 
@@ -39,29 +45,36 @@ export class RouteClientError extends Error {
   readonly metadata: Readonly<Record<string, string>>;
   /** The invalid fields; empty unless the status is `INVALID_ARGUMENT`. */
   readonly fieldViolations: readonly FieldViolation[];
-  /** The id of the call in the service's logs. A create may be retried with this id. */
+  /** The id of the call in the service's logs. */
   readonly requestId: string;
+  /** The key of a create, with which it is safe to repeat, also in another process; undefined for other calls. */
+  readonly idempotencyKey: string | undefined;
   /** All error details in the response. */
   readonly details: readonly ErrorDetail[];
 
   /** For this package only. */
-  constructor({ code, message, requestId, trailers, cause }: Failure) {
+  constructor({ code, message, requestId, idempotencyKey, details = [], cause }: Failure) {
     super(message, { cause });
     this.code = code;
     this.status = (status[code] as StatusName | undefined) ?? 'UNKNOWN';
-    this.details = trailers === undefined ? [] : detailsIn(trailers);
+    this.details = details;
     const info = detailOf(this.details, 'google.rpc.ErrorInfo');
     this.reason = info?.reason;
     this.metadata = info?.metadata ?? {};
     const violations = detailOf(this.details, 'google.rpc.BadRequest')?.fieldViolations ?? [];
     this.fieldViolations = violations.map(({ field, description }) => ({ field, description }));
     this.requestId = detailOf(this.details, 'google.rpc.RequestInfo')?.requestId ?? requestId;
+    this.idempotencyKey = idempotencyKey;
   }
 
   /** Everything except details and cause, for logs: details may hold values that JSON cannot express. */
   toJSON(): Record<string, unknown> {
-    const { name, code, status, reason, message, metadata, fieldViolations, requestId } = this;
-    return { name, code, status, reason, message, metadata, fieldViolations, requestId };
+    const { name, code, status, reason, message, metadata, fieldViolations } = this;
+    const { requestId, idempotencyKey } = this;
+    return {
+      ...{ name, code, status, reason, message, metadata, fieldViolations },
+      ...{ requestId, idempotencyKey },
+    };
   }
 }
 

@@ -1,44 +1,44 @@
 import { create } from '@bufbuild/protobuf';
-import { requireToken } from './bearer-token.js';
-import type { CallOptions } from './call-options.js';
-import { openChannel, type RouteClientOptions } from './channel.js';
-import { GetRouteRequestSchema, RouteService } from './gen/routing/v1/route_service_pb.js';
+import type { Metadata } from '@grpc/grpc-js';
+import type { CallOptions, CreateOptions, StoreOptions } from './call-options.js';
+import { channelOpener, type RouteClientOptions } from './channel.js';
+import {
+  type CreateRouteRequest,
+  GetRouteRequestSchema,
+  type Route as RouteMessage,
+  RouteService,
+} from './gen/routing/v1/route_service_pb.js';
+import type { Caller } from './prepared-call.js';
+import { RetryThrottle } from './retries.js';
 import {
   type CheckedRoute,
   checkedRoute,
   createRequest,
   type Route,
   type RouteDefinition,
+  type StoredCreate,
   storedRoute,
 } from './route.js';
 import { unicodeText } from './text.js';
 import { UnaryCaller } from './unary-caller.js';
 
-/** Options of a create. */
-export interface CreateOptions extends CallOptions {
-  /** Whether to run every check and store nothing. Default: false. */
-  readonly validateOnly?: boolean | undefined;
-}
-
 /** The interface of the Route Registry. Every method rejects with a `RouteClientError`. */
 export interface RouteClient {
   /**
-   * Stores a new route. The request carries a request id, so no retry stores a second route.
+   * Stores a new route. The request carries an idempotency key, so no attempt stores a second route.
    *
    * With `validateOnly`, nothing is stored, and the result has no `id` and no `createdAt`.
    *
    * Errors: `INVALID_ARGUMENT` (`fieldViolations` names each invalid field), `ALREADY_EXISTS` (`REQUEST_ID_REUSED`:
-   * another route was created with this id; `ROUTE_EXISTS`, if the service refuses duplicates), and those of every
+   * another route was created with this key; `ROUTE_EXISTS`, if the service refuses duplicates), and those of every
    * call.
    */
-  createRoute(
-    definition: RouteDefinition,
-    options?: CreateOptions & { readonly validateOnly?: false | undefined },
-  ): Promise<Route>;
-  createRoute(
-    definition: RouteDefinition,
-    options: CreateOptions & { readonly validateOnly: true },
-  ): Promise<CheckedRoute>;
+  createRoute(definition: RouteDefinition, options?: StoreOptions & Stored): Promise<Route>;
+  createRoute(definition: RouteDefinition, options: CreateOptions & DryRun): Promise<CheckedRoute>;
+  createRoute(definition: RouteDefinition, options?: CreateOptions): Promise<Route | CheckedRoute>;
+
+  /** Stores a new route as `createRoute` does, and says whether an earlier request had stored it. */
+  createRouteOnce(definition: RouteDefinition, options?: StoreOptions): Promise<StoredCreate>;
 
   /**
    * Returns the route with this identifier.
@@ -48,8 +48,16 @@ export interface RouteClient {
    */
   getRoute(id: string, options?: CallOptions): Promise<Route>;
 
-  /** Closes the connections. Calls in progress finish, but are not retried; later calls fail with `UNAVAILABLE`. */
+  /** Closes the connections after the calls in progress. Later calls fail with `UNAVAILABLE`. */
   close(): void;
+}
+
+interface Stored {
+  readonly validateOnly?: false | undefined;
+}
+
+interface DryRun {
+  readonly validateOnly: true;
 }
 
 /**
@@ -57,42 +65,50 @@ export interface RouteClient {
  *
  * @param target a target of grpc-js: `host:port`, `dns:///host:port`, `unix:/path`, or several addresses, such as
  *   `ipv4:10.0.0.1:50051,10.0.0.2:50051`, over which the calls are spread evenly
- * @throws Error when the target is a URL, grpc-js cannot read the target or a certificate, or there is no token
+ * @throws Error when the target is a URL, grpc-js cannot read the target or a certificate, there is no token, or an
+ *   option has the wrong type
  */
 export function createRouteClient(target: string, options: RouteClientOptions): RouteClient {
-  requireToken(options.token);
-  return new GrpcRouteClient(new UnaryCaller(openChannel(target, options), options.token));
+  const open = channelOpener(target, options);
+  return new CallingRouteClient(new UnaryCaller(open, options.token, RetryThrottle.of(target)));
 }
 
-class GrpcRouteClient implements RouteClient {
-  readonly #caller: UnaryCaller;
+/** The trailer of a create that repeats an earlier one: `true`. */
+export const REPLAYED = 'idempotent-replayed';
 
-  constructor(caller: UnaryCaller) {
+/** A client over what makes its calls. */
+export class CallingRouteClient implements RouteClient {
+  readonly #caller: Caller;
+
+  constructor(caller: Caller) {
     this.#caller = caller;
   }
 
-  createRoute(
-    definition: RouteDefinition,
-    options?: CreateOptions & { readonly validateOnly?: false | undefined },
-  ): Promise<Route>;
-  createRoute(
-    definition: RouteDefinition,
-    options: CreateOptions & { readonly validateOnly: true },
-  ): Promise<CheckedRoute>;
-  createRoute(
-    definition: RouteDefinition,
-    { validateOnly = false, ...options }: CreateOptions = {},
-  ): Promise<CheckedRoute> {
-    const method = {
-      method: RouteService.method.createRoute,
-      request: (requestId: string) => createRequest(definition, requestId, validateOnly),
-    };
-    return validateOnly
-      ? this.#caller.call({ ...method, result: checkedRoute }, options)
-      : this.#caller.call({ ...method, result: storedRoute }, options);
+  createRoute(definition: RouteDefinition, options?: StoreOptions & Stored): Promise<Route>;
+  createRoute(definition: RouteDefinition, options: CreateOptions & DryRun): Promise<CheckedRoute>;
+  createRoute(definition: RouteDefinition, options?: CreateOptions): Promise<Route | CheckedRoute>;
+  createRoute(definition: RouteDefinition, options?: CreateOptions): Promise<Route | CheckedRoute> {
+    const method = RouteService.method.createRoute;
+    const request = (checked: CreateOptions) => createRequest(definition, checked);
+    const result = options?.validateOnly === true ? checkedRoute : storedRoute;
+    return this.#caller.call({ method, request, result }, options);
   }
 
-  getRoute(id: string, options: CallOptions = {}): Promise<Route> {
+  createRouteOnce(definition: RouteDefinition, options?: StoreOptions): Promise<StoredCreate> {
+    const method = RouteService.method.createRoute;
+    const request = (checked: CreateOptions): CreateRouteRequest => {
+      if (checked.validateOnly === true)
+        throw new RangeError('createRouteOnce stores the route; validateOnly is an option of createRoute.');
+      return createRequest(definition, checked);
+    };
+    const result = (message: RouteMessage, trailers: Metadata): StoredCreate => ({
+      route: storedRoute(message),
+      replayed: trailers.get(REPLAYED)[0] === 'true',
+    });
+    return this.#caller.call({ method, request, result }, options);
+  }
+
+  getRoute(id: string, options?: CallOptions): Promise<Route> {
     const method = RouteService.method.getRoute;
     const request = () => create(GetRouteRequestSchema, { routeId: unicodeText('id', id) });
     return this.#caller.call({ method, request, result: storedRoute }, options);

@@ -5,7 +5,8 @@ import {
   CreateRouteRequestSchema,
   type Route as RouteMessage,
 } from './gen/routing/v1/route_service_pb.js';
-import { unicodeText } from './text.js';
+import type { CreateOptions } from './call-options.js';
+import { isObject, shown, unicodeText } from './text.js';
 
 /** The part of a route that its creator chooses. The service checks it; lengths count Unicode code points. */
 export interface RouteDefinition {
@@ -36,23 +37,37 @@ export interface Route extends CheckedRoute {
   readonly createdAt: Date;
 }
 
+/** The outcome of a create that was stored. */
+export interface StoredCreate {
+  readonly route: Route;
+  /**
+   * Whether an earlier request with the same idempotency key had stored the route, perhaps an earlier attempt of the
+   * same call.
+   */
+  readonly replayed: boolean;
+}
+
 /**
  * The request that creates a route.
  *
- * @throws RangeError when UTF-8 cannot encode a text
+ * @throws RangeError when the definition is not an object, a text is not text, or UTF-8 cannot encode it
  */
 export function createRequest(
-  { method, path, middleware = [], handler }: RouteDefinition,
-  requestId: string,
-  validateOnly: boolean,
+  definition: RouteDefinition,
+  { idempotencyKey = '', validateOnly = false }: CreateOptions,
 ): CreateRouteRequest {
+  if (!isObject(definition))
+    throw new RangeError(`The definition must be an object, not ${shown(definition)}.`);
+  const { method, path, middleware = [], handler } = definition;
+  if (!Array.isArray(middleware))
+    throw new RangeError(`middleware must be an array, not ${shown(middleware)}.`);
   const route = {
     method: unicodeText('method', method),
     path: unicodeText('path', path),
     middleware: middleware.map((name, index) => unicodeText(`middleware[${index}]`, name)),
     handler: unicodeText('handler', handler),
   };
-  return create(CreateRouteRequestSchema, { route, requestId, validateOnly });
+  return create(CreateRouteRequestSchema, { route, requestId: idempotencyKey, validateOnly });
 }
 
 /** @throws Error when the message is not a stored route */

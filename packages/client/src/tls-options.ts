@@ -18,7 +18,7 @@ const PLACEHOLDER = 'ip-address.invalid';
  * a DNS name (RFC 6066, section 3). grpc-js would name it by the address, which Node 26 refuses. These options name a
  * placeholder, and check the certificate for the address (of several, the first, as grpc-js does).
  *
- * @param target a target of grpc-js, as for `createRouteClient`
+ * @param target a target of grpc-js: `host:port`, `dns:///host:port`, `ipv4:host:port,host:port`
  */
 export function tlsOptions(target: string): TlsOptions {
   const address = hostOf(target);

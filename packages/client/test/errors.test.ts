@@ -39,7 +39,9 @@ const INVALID = failingWith(status.INVALID_ARGUMENT, [
 
 async function failureOfCreate(answer: () => Answer): Promise<RouteClientError> {
   const server = await startFaultServer(answer);
-  return failureOf(clientFor(server.address).createRoute(DEFINITION, { requestId: 'mine' }));
+  return failureOf(
+    clientFor(server.address).createRoute(DEFINITION, { requestId: 'mine', idempotencyKey: 'key' }),
+  );
 }
 
 it('an error has its code, status, reason, message, metadata, field violations, request id and cause', async () => {
@@ -54,6 +56,7 @@ it('an error has its code, status, reason, message, metadata, field violations, 
     metadata: { one: 'fact' },
     fieldViolations: [VIOLATION],
     requestId: 'as-the-service-says',
+    idempotencyKey: 'key',
   });
   expect(failure.cause).toMatchObject({ code: 3, details: 'No.' });
 });
@@ -123,6 +126,7 @@ it('an error can be logged as JSON, whatever its details hold', async () => {
     metadata: {},
     fieldViolations: [],
     requestId: 'mine',
+    idempotencyKey: 'key',
   });
 });
 

@@ -2,13 +2,51 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startFaultServer, STORED } from './support/fault-server.js';
-import { installPacked, type PackedPackage } from '../../transcoder/test/support/packed-package.js';
+import {
+  installPacked,
+  linksOutside,
+  type PackedPackage,
+} from '../../transcoder/test/support/packed-package.js';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
 const PROTO = resolve(import.meta.dirname, '../../../proto');
 const SOURCES = resolve(import.meta.dirname, '../src');
 const SOURCE = 'routing/v1/route_service.proto';
 const ID = '01a1f941-715b-7593-b057-19259d7b5bfc';
+
+/** What a program and its tests write, with every form of a create. */
+const PROGRAM = `
+import { type CheckedRoute, type CreateOptions, createRouteClient, type Route, type RouteClient, RouteClientError } from '@route-registry/client';
+import { createTestRouteClient } from '@route-registry/client/testing';
+
+const definition = { method: 'GET', path: '/users/:id', handler: 'getUser' };
+
+export const over = (target: string): RouteClient => createRouteClient(target, { token: async () => 'x', tls: false });
+
+async function deploy(client: RouteClient, dryRun: boolean, options: CreateOptions = {}): Promise<string[]> {
+  const stored: Route = await client.createRoute(definition, { idempotencyKey: 'key', requestId: 'log' });
+  const checked: CheckedRoute = await client.createRoute(definition, { validateOnly: true });
+  const either: Route | CheckedRoute = await client.createRoute(definition, { validateOnly: dryRun });
+  const other = await client.createRoute(definition, options);
+  const { route, replayed } = await client.createRouteOnce(definition, { idempotencyKey: 'key' });
+  const found: readonly unknown[] = [either, other, stored.createdAt];
+  return [
+    route.id === stored.id && found.length === 3 ? 'stored' : '',
+    'id' in checked ? '' : 'checked',
+    replayed ? 'repeated' : '',
+  ];
+}
+
+async function main(): Promise<void> {
+  const client = createTestRouteClient();
+  const said = await deploy(client, true);
+  client.failNext({ reason: 'STORE_UNAVAILABLE' });
+  const failure = await client.getRoute('x').catch((error: unknown) => error);
+  if (failure instanceof RouteClientError) console.log([...said, failure.status].join(', '));
+}
+
+void main();
+`;
 
 /** Building and packing are slow while other tests run. */
 const PACKING_MS = 300_000;
@@ -18,7 +56,8 @@ describe("the package in a user's project", () => {
   let readme: string;
 
   beforeAll(async () => {
-    const beside = ['@bufbuild', '@grpc/grpc-js', '@grpc/proto-loader', 'google-proto-files', '.bin'];
+    const modules = ['@bufbuild', '@grpc/grpc-js', '@grpc/proto-loader', 'google-proto-files', '.bin'];
+    const beside = [...modules, '@types/node', 'undici-types'];
     user = await installPacked(PACKAGE, beside);
     readme = readFileSync(join(user.installed, 'README.md'), 'utf8');
   }, PACKING_MS);
@@ -54,6 +93,47 @@ describe("the package in a user's project", () => {
       expect(JSON.parse(readFileSync(join(dist, name), 'utf8'))).toMatchObject({ sourcesContent: [source] });
     }
   });
+
+  it(
+    'has types for every way to resolve it',
+    async () => {
+      expect(await user.typeProblems(['./route-registry.binpb'])).toBe('');
+    },
+    PACKING_MS,
+  );
+
+  it.each([
+    ['module: nodenext', 'module', ['--module', 'nodenext']],
+    ['module: node16, to CommonJS', 'commonjs', ['--module', 'node16']],
+    [
+      'module: commonjs and moduleResolution: node10',
+      'commonjs',
+      ['--module', 'commonjs', '--moduleResolution', 'node10', '--ignoreDeprecations', '6.0'],
+    ],
+  ])(
+    'compiles what programs write with %s, and runs',
+    async (_, type, resolution) => {
+      write('package.json', JSON.stringify({ type }));
+      const strict = ['--target', 'es2023', '--types', 'node', '--strict', '--exactOptionalPropertyTypes'];
+      await user.run('tsc', [...resolution, ...strict, write('program.ts', PROGRAM)]);
+      expect(await user.run('node', ['program.js'])).toBe('stored, checked, repeated, UNAVAILABLE\n');
+    },
+    PACKING_MS,
+  );
+
+  it('has no link in its README to a file outside the package', () => {
+    expect(linksOutside(user.installed, 'README.md')).toEqual([]);
+  });
+
+  it('exports its package.json', async () => {
+    const program = `console.log(require('@route-registry/client/package.json').name)`;
+    expect(await user.run('node', ['--eval', program])).toBe('@route-registry/client\n');
+  });
+
+  function write(name: string, content: string): string {
+    writeFileSync(join(user.folder, name), content);
+    return name;
+  }
 
   it('calls the service', async () => {
     const { address } = await startFaultServer(() => STORED);

@@ -1,12 +1,10 @@
-import { getEventListeners, once } from 'node:events';
-import { constants, createServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import { getEventListeners } from 'node:events';
+import { constants, type ServerHttp2Session } from 'node:http2';
 import { status } from '@grpc/grpc-js';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Answer, startFaultServer, STORED } from './support/fault-server.js';
+import { describe, expect, it } from 'vitest';
+import { type Answer, AWAY, startFaultServer, STORED } from './support/fault-server.js';
+import { answer, startHttp2Server } from './support/http2-server.js';
 import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
-
-const AWAY: Answer = { code: status.UNAVAILABLE, details: 'The database is away.' };
 
 /** Fails the given number of calls, then succeeds. */
 function failing(times: number, failure: Answer): (received: unknown, earlier: number) => Answer {
@@ -53,42 +51,79 @@ describe('a create', () => {
     expect(server.creates).toHaveLength(1);
   });
 
-  it('is not retried once the response has begun', async () => {
-    const server = await startFaultServer(() => ({ ...AWAY, headersFirst: true }));
-    await failureOf(clientFor(server.address).createRoute(DEFINITION));
-    expect(server.creates).toHaveLength(1);
+  it('is retried even if the response has begun, since its key makes that safe', async () => {
+    const server = await startFaultServer(
+      failing(1, { code: status.UNAVAILABLE, details: 'Away.', headersFirst: true }),
+    );
+    await expect(clientFor(server.address).createRoute(DEFINITION)).resolves.toMatchObject(DEFINITION);
+    expect(server.creates).toHaveLength(2);
   });
 
-  it('is retried on another connection if its own breaks', async () => {
-    const address = await startHttp2Server((session, stream, earlier) => {
-      if (earlier === 0) session.destroy();
-      else answer(stream, status.NOT_FOUND);
-    });
-    const failure = await failureOf(clientFor(address).createRoute(DEFINITION));
-    expect(failure.status).toBe('NOT_FOUND');
-  });
-
-  it.each([
+  describe.each([
     ['too many pings', constants.NGHTTP2_ENHANCE_YOUR_CALM],
     ['an internal error', constants.NGHTTP2_INTERNAL_ERROR],
     ['no error', constants.NGHTTP2_NO_ERROR],
-  ])('fails with UNAVAILABLE if each of its connections is ended because of %s', async (_, code) => {
-    const address = await startHttp2Server((session) => {
+  ])('whose connection is ended because of %s', (_, code) => {
+    const end = (session: ServerHttp2Session): void => {
       session.goaway(code, 2 ** 31 - 1, Buffer.from('too_many_pings'));
       setImmediate(() => {
         session.destroy();
       });
+    };
+    const channelOptions = { 'grpc.keepalive_time_ms': -1 };
+
+    it('is retried on another', async () => {
+      const { address } = await startHttp2Server((session, stream, earlier) => {
+        if (earlier === 0) end(session);
+        else answer(stream, status.NOT_FOUND);
+      });
+      const failure = await failureOf(clientFor(address, { channelOptions }).createRoute(DEFINITION));
+      expect(failure.status).toBe('NOT_FOUND');
     });
-    const client = clientFor(address, { channelOptions: { 'grpc.keepalive_time_ms': -1 } });
-    expect(await failureOf(client.createRoute(DEFINITION))).toMatchObject({
-      code: status.UNAVAILABLE,
-      status: 'UNAVAILABLE',
-      reason: undefined,
+
+    it('fails with UNAVAILABLE after four attempts', async () => {
+      const server = await startHttp2Server(end);
+      const client = clientFor(server.address, { channelOptions });
+      expect(await failureOf(client.createRoute(DEFINITION))).toMatchObject({
+        code: status.UNAVAILABLE,
+        status: 'UNAVAILABLE',
+        reason: undefined,
+      });
+      expect(server.streams()).toBe(4);
+    });
+  });
+
+  it('is retried on another connection if its own breaks within the response', async () => {
+    const { address } = await startHttp2Server((session, stream, earlier) => {
+      if (earlier > 0) {
+        answer(stream, status.NOT_FOUND);
+        return;
+      }
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc' });
+      stream.write(framed(STORED), () => {
+        session.destroy();
+      });
+    });
+    expect((await failureOf(clientFor(address).createRoute(DEFINITION))).status).toBe('NOT_FOUND');
+  });
+
+  it.each([
+    ['an unknown compression', { 'grpc-encoding': 'snappy' }],
+    ['a compression that is not declared', {}],
+  ])('fails with INTERNAL if its reply has %s', async (_, encoding) => {
+    const { address } = await startHttp2Server((_session, stream) => {
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...encoding });
+      stream.end(framed(STORED, 1));
+    });
+    expect(await failureOf(clientFor(address).createRoute(DEFINITION))).toMatchObject({
+      code: status.INTERNAL,
+      status: 'INTERNAL',
+      message: 'The reply is compressed in a way that is not supported, or not declared.',
     });
   });
 
   it('fails with INTERNAL if a proxy answers with a page', async () => {
-    const address = await startHttp2Server((_session, stream) => {
+    const { address } = await startHttp2Server((_session, stream) => {
       stream.respond({ ':status': 400, 'content-type': 'text/html' });
       stream.end('<p>Bad request');
     });
@@ -98,7 +133,7 @@ describe('a create', () => {
 
   it('is sent again after REFUSED_STREAM, which does not count as an attempt', async () => {
     let streams = 0;
-    const address = await startHttp2Server((_session, stream, earlier) => {
+    const { address } = await startHttp2Server((_session, stream, earlier) => {
       streams++;
       if (earlier === 0) stream.close(constants.NGHTTP2_REFUSED_STREAM);
       else answer(stream, status.UNAVAILABLE);
@@ -122,10 +157,22 @@ describe("the server's pushback", () => {
     expect(server.received).toHaveLength(1);
   });
 
+  it('ends the attempts if it is no number', async () => {
+    const trailers = { 'grpc-retry-pushback-ms': 'soon' };
+    const server = await startFaultServer(() => ({ code: status.UNAVAILABLE, details: 'No.', trailers }));
+    await failureOf(clientFor(server.address).createRoute(DEFINITION));
+    expect(server.received).toHaveLength(1);
+  });
+
   it('does not extend the deadline', async () => {
     const server = await startFaultServer(() => pushback(60_000));
     const failure = await failureOf(clientFor(server.address).createRoute(DEFINITION, { timeoutMs: 300 }));
-    expect(failure).toMatchObject({ status: 'DEADLINE_EXCEEDED', reason: undefined });
+    expect(failure).toMatchObject({
+      status: 'DEADLINE_EXCEEDED',
+      reason: undefined,
+      message:
+        'Deadline exceeded after 300 ms, waiting for the next attempt (RESOURCE_EXHAUSTED: Too many calls.).',
+    });
   });
 });
 
@@ -195,35 +242,23 @@ describe('the throttle', () => {
     await callAtOnce(5);
     expect(server.received.length - before).toBe(5);
   });
+
+  it('is shared by all clients of a target', async () => {
+    const server = await startFaultServer(() => AWAY);
+    const callAtOnce = (calls: number): Promise<unknown> =>
+      Promise.all(Array.from({ length: calls }, () => clientFor(server.address).getRoute('x').catch(String)));
+    await callAtOnce(15);
+    const before = server.received.length;
+    expect(before).toBe(60);
+    await callAtOnce(2);
+    expect(server.received.length - before).toBe(2);
+  });
 });
 
-/** Starts a bare HTTP/2 server. `onStream` gets the number of earlier streams. Returns `host:port`. */
-async function startHttp2Server(
-  onStream: (session: ServerHttp2Session, stream: ServerHttp2Stream, earlier: number) => void,
-): Promise<string> {
-  const sessions = new Set<ServerHttp2Session>();
-  let streams = 0;
-  const server = createServer().on('session', (session) => {
-    sessions.add(session);
-    session.on('stream', (stream) => {
-      onStream(
-        session,
-        stream.on('error', () => undefined),
-        streams++,
-      );
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    for (const session of sessions) session.destroy();
-    server.close();
-  });
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-/** Ends a call with a trailers-only response. */
-function answer(stream: ServerHttp2Stream, code: status): void {
-  const head = { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': String(code) };
-  stream.respond(head, { endStream: true });
+/** A message as gRPC frames it. */
+function framed(message: Buffer, compressed = 0): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(compressed);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
 }

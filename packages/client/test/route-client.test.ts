@@ -5,8 +5,13 @@ import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { expect, it, onTestFinished } from 'vitest';
 import { GetRouteRequestSchema, RouteSchema } from '../src/gen/routing/v1/route_service_pb.js';
-import { createRouteClient, type RouteDefinition } from '../src/index.js';
-import { CREATED_AT, startFaultServer, STORED } from './support/fault-server.js';
+import {
+  createRouteClient,
+  type CreateOptions,
+  type RouteClientOptions,
+  type RouteDefinition,
+} from '../src/index.js';
+import { AWAY, CREATED_AT, startFaultServer, STORED } from './support/fault-server.js';
 import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -46,15 +51,46 @@ it('a dry run returns only the definition', async () => {
   expect(server.creates).toMatchObject([{ validateOnly: true }]);
 });
 
-it("a call sends its request id as x-request-id too, for the service's logs", async () => {
+it("a create sends its idempotency key as request_id, and its request id as x-request-id for the service's logs", async () => {
   const server = await startFaultServer(() => STORED);
   const client = clientFor(server.address);
-  await client.createRoute(DEFINITION, { requestId: 'my-own' });
+  await client.createRoute(DEFINITION, { idempotencyKey: 'my-key', requestId: 'my-log' });
+  await client.createRoute(DEFINITION, { idempotencyKey: 'my-key' });
+  await client.createRoute(DEFINITION, { requestId: 'my-log' });
   await client.createRoute(DEFINITION);
+  const random = expect.stringMatching(UUID) as string;
+  expect(server.creates.map(({ requestId }) => requestId)).toEqual(['my-key', 'my-key', random, random]);
+  expect(server.requestIds).toEqual(['my-log', random, 'my-log', random]);
+  const [, , first, second] = server.creates;
+  expect(first?.requestId).not.toBe(second?.requestId);
+});
+
+it('a get sends its request id, and a new one if it has none', async () => {
+  const server = await startFaultServer(() => STORED);
+  const client = clientFor(server.address);
   await client.getRoute('x', { requestId: 'my-get' });
   await client.getRoute('x');
-  const names = server.received.map(({ metadata }) => metadata.get('x-request-id')[0]);
-  expect(names).toEqual(['my-own', server.creates[1]?.requestId, 'my-get', expect.stringMatching(UUID)]);
+  expect(server.requestIds).toEqual(['my-get', expect.stringMatching(UUID)]);
+});
+
+it.each([
+  { trailers: { 'idempotent-replayed': 'true' }, replayed: true },
+  { trailers: {}, replayed: false },
+])('a create says beside its route whether an earlier request had stored it: $replayed', async (reply) => {
+  const server = await startFaultServer(() => ({ message: STORED, trailers: reply.trailers }));
+  const { route, replayed } = await clientFor(server.address).createRouteOnce(DEFINITION);
+  expect({ route, replayed }).toEqual({ route: ROUTE, replayed: reply.replayed });
+});
+
+it('a create that says whether it is a repeat stores the route, and takes no validateOnly', async () => {
+  const server = await startFaultServer(() => STORED);
+  const options: CreateOptions = { validateOnly: true };
+  const failure = await failureOf(clientFor(server.address).createRouteOnce(DEFINITION, options));
+  expect(failure).toMatchObject({
+    status: 'INVALID_ARGUMENT',
+    message: 'createRouteOnce stores the route; validateOnly is an option of createRoute.',
+  });
+  expect(server.received).toEqual([]);
 });
 
 it('a call has a timeout of five seconds, or of timeoutMs if given', async () => {
@@ -98,28 +134,61 @@ it('an id with a lone surrogate is refused', async () => {
 });
 
 it.each([
-  { options: { timeoutMs: 0 }, message: 'timeoutMs must be an integer from 1 to 2147483647, not 0.' },
-  { options: { timeoutMs: NaN }, message: 'timeoutMs must be an integer from 1 to 2147483647, not NaN.' },
-  {
-    options: { timeoutMs: 2 ** 31 },
-    message: 'timeoutMs must be an integer from 1 to 2147483647, not 2147483648.',
-  },
-  // The service would read it as no id, and a retry would store a second route.
-  { options: { requestId: '' }, message: 'requestId must be 1 to 128 visible ASCII characters, not "".' },
-  { options: { requestId: 'ä' }, message: 'requestId must be 1 to 128 visible ASCII characters, not "ä".' },
-])('an option out of range is refused: $message', async ({ options, message }) => {
-  const failure = await failureOf(clientFor('127.0.0.1:1').createRoute(DEFINITION, options));
+  [{ timeoutMs: 0 }, 'timeoutMs must be an integer from 1 to 2147483647, not 0.'],
+  [{ timeoutMs: NaN }, 'timeoutMs must be an integer from 1 to 2147483647, not NaN.'],
+  [{ timeoutMs: 2 ** 31 }, 'timeoutMs must be an integer from 1 to 2147483647, not 2147483648.'],
+  [{ timeoutMs: '5' }, 'timeoutMs must be an integer from 1 to 2147483647, not "5".'],
+  // The service would read it as no key, and a retry would store a second route.
+  [{ idempotencyKey: '' }, 'idempotencyKey must be 1 to 128 visible ASCII characters, not "".'],
+  [{ idempotencyKey: 7 }, 'idempotencyKey must be 1 to 128 visible ASCII characters, not 7.'],
+  [{ requestId: 'ä' }, 'requestId must be 1 to 128 visible ASCII characters, not "ä".'],
+  [{ requestId: null }, 'requestId must be 1 to 128 visible ASCII characters, not null.'],
+  [{ signal: new AbortController() }, 'signal must be an AbortSignal, not an object.'],
+  [{ validateOnly: 'false' }, 'validateOnly must be true or false, not "false".'],
+  [() => undefined, 'The options must be an object, not a function.'],
+  [null, 'The options must be an object, not null.'],
+])('an option of a wrong type or out of range is refused: %j', async (options, message) => {
+  const call = clientFor('127.0.0.1:1').createRoute(DEFINITION, options as CreateOptions);
+  const failure = await failureOf(call);
   expect(failure).toMatchObject({ status: 'INVALID_ARGUMENT', reason: undefined, message });
   expect(failure.cause).toBeInstanceOf(RangeError);
 });
 
-it('a value of the wrong type is refused, not converted', async () => {
-  const definition = { ...DEFINITION, handler: 5 } as unknown as RouteDefinition;
-  const failure = await failureOf(clientFor('127.0.0.1:1').createRoute(definition));
-  expect(failure).toMatchObject({
-    status: 'INVALID_ARGUMENT',
-    message: 'handler must be Unicode text without lone surrogates, not number.',
-  });
+it('an option that is undefined has its default', async () => {
+  const server = await startFaultServer(() => STORED);
+  const none = { tls: undefined, channelOptions: { 'grpc.service_config': undefined } };
+  const client = clientFor(server.address, none as unknown as RouteClientOptions);
+  const [signal, timeoutMs, requestId, idempotencyKey, validateOnly] = [] as undefined[];
+  const options = { signal, timeoutMs, requestId, idempotencyKey, validateOnly };
+  await expect(client.createRoute(DEFINITION, options)).resolves.toEqual(ROUTE);
+  await expect(client.getRoute('x', options)).resolves.toEqual(ROUTE);
+  expect(server.received.map((each) => Math.ceil(each.timeoutMs / 1_000))).toEqual([5, 5]);
+});
+
+it('a field that is undefined is sent as absent, so that the service says what it needs', async () => {
+  const server = await startFaultServer(() => STORED);
+  const client = clientFor(server.address);
+  const absent = undefined as unknown as string;
+  await client.createRoute({ ...DEFINITION, handler: absent });
+  await client.getRoute(absent);
+  expect(server.creates).toMatchObject([{ route: { handler: '' } }]);
+  expect(server.ids).toEqual(['']);
+});
+
+it.each([
+  [{ ...DEFINITION, handler: 5 }, 'handler must be Unicode text without lone surrogates, not 5.'],
+  [{ ...DEFINITION, path: null }, 'path must be Unicode text without lone surrogates, not null.'],
+  [{ ...DEFINITION, middleware: 'a' }, 'middleware must be an array, not "a".'],
+  [
+    { ...DEFINITION, middleware: [[]] },
+    'middleware[0] must be Unicode text without lone surrogates, not an array.',
+  ],
+  [undefined, 'The definition must be an object, not undefined.'],
+])('a definition of a wrong type is refused, not converted: %j', async (definition, message) => {
+  const failure = await failureOf(
+    clientFor('127.0.0.1:1').createRoute(definition as unknown as RouteDefinition),
+  );
+  expect(failure).toMatchObject({ status: 'INVALID_ARGUMENT', message });
 });
 
 it('a stored route without a creation time is an INTERNAL error', async () => {
@@ -130,27 +199,39 @@ it('a stored route without a creation time is an INTERNAL error', async () => {
   expect(failure.message).toContain('A stored route without a time of creation.');
 });
 
-it('a closed client refuses new calls and lets calls in progress finish', async () => {
-  const server = await startFaultServer(() => 'never');
+it('a closed client refuses new calls and lets calls in progress finish, also those to be repeated', async () => {
+  const server = await startFaultServer((_received, earlier) => (earlier < 2 ? AWAY : STORED));
   const client = clientFor(server.address);
-  const inProgress = failureOf(client.getRoute('x', { timeoutMs: 500 }));
+  const inProgress = client.getRoute('x');
   await expect.poll(() => server.received.length).toBe(1);
   client.close();
   expect(await failureOf(client.getRoute('x'))).toMatchObject({
     status: 'UNAVAILABLE',
     message: 'The client is closed.',
   });
-  expect((await inProgress).status).toBe('DEADLINE_EXCEEDED');
+  await expect(inProgress).resolves.toEqual(ROUTE);
 });
 
 it('a target that grpc-js cannot parse is refused at once', () => {
   expect(() => createRouteClient('', { token: 'x' })).toThrow();
 });
 
-it('an undefined token is refused at once', () => {
-  const token = undefined as unknown as string;
-  expect(() => createRouteClient('127.0.0.1:1', { token })).toThrow(
-    'The token must be a string or a function; it is undefined.',
+const TOKEN = { token: 'x' };
+const FOREIGN_CREDENTIALS = { connectionOptions: {}, verifyOptions: {} };
+
+it.each([
+  ['127.0.0.1:1', { token: undefined }, 'The token must be a string or a function; it is undefined.'],
+  ['127.0.0.1:1', { token: 5 }, 'The token must be a string or a function; it is 5.'],
+  ['127.0.0.1:1', undefined, 'The options must be an object, not undefined.'],
+  [{ host: 'x' }, TOKEN, 'The target must be a string, not an object.'],
+  ['127.0.0.1:1', { ...TOKEN, tls: 'true' }, 'tls must be true, false, '],
+  ['127.0.0.1:1', { ...TOKEN, tls: null }, 'tls must be true, false, '],
+  ['127.0.0.1:1', { ...TOKEN, tls: FOREIGN_CREDENTIALS }, 'tls must be true, false, '],
+  ['127.0.0.1:1', { ...TOKEN, tls: { ca: 'PEM' } }, 'tls.ca must be a buffer with PEM, not "PEM".'],
+  ['127.0.0.1:1', { ...TOKEN, channelOptions: 5 }, 'channelOptions must be an object, not 5.'],
+])('an option of a client of a wrong type is refused at once: %j, %j', (target, options, message) => {
+  expect(() => createRouteClient(target as string, options as unknown as RouteClientOptions)).toThrow(
+    message,
   );
 });
 

@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it, vi } from 'vitest';
-import { withinLimits } from '../src/call-options.js';
 import type { TokenSource } from '../src/index.js';
 import { type Answer, type Received, startFaultServer, STORED } from './support/fault-server.js';
 import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
@@ -130,11 +129,11 @@ describe('a token function', () => {
   });
 });
 
-it('a finished wait leaves no timer that keeps the process alive', async () => {
+it('a finished call leaves no timer that keeps the process alive', async () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
   const before = timers();
-  const limits = { signal: undefined, timeoutMs: 5_000, deadline: Date.now() + 5_000, requestId: 'x' };
-  await withinLimits(Promise.resolve('token'), limits);
+  const token = vi.fn<() => Promise<string>>().mockRejectedValue(new Error('away'));
+  await failureOf(clientFor('127.0.0.1:1', { token }).getRoute('x', { timeoutMs: 60_000 }));
   await setImmediate();
   expect(timers()).toBeLessThanOrEqual(before);
 });

@@ -11,7 +11,7 @@ import { errorOf, httpRequest, reasonOf, type HttpRequest } from './support/http
 import { libraryDescriptorSet } from './support/library-contract.js';
 import { libraryOverGrpc, MEMBER } from './support/library-server.js';
 import { opening } from './support/opening.js';
-import { installPacked, type PackedPackage } from './support/packed-package.js';
+import { installPacked, linksOutside, type PackedPackage } from './support/packed-package.js';
 import { startReflecting } from './support/reflecting-server.js';
 
 const PACKAGE = resolve(import.meta.dirname, '..');
@@ -109,6 +109,23 @@ describe('the packed package', () => {
     const files = ['CHANGELOG.md', 'README.md', 'dist', 'package.json'];
     expect(readdirSync(user.installed).sort()).toEqual(files);
     expect(readdirSync(join(user.installed, 'dist'))).not.toContain('.tsbuildinfo');
+  });
+
+  it(
+    'has types for every way to resolve it',
+    async () => {
+      expect(await user.typeProblems()).toBe('');
+    },
+    PACKING_MS,
+  );
+
+  it('exports its package.json', async () => {
+    const program = `console.log(require('@route-registry/transcoder/package.json').name)`;
+    expect(await user.run('node', ['--eval', program])).toBe('@route-registry/transcoder\n');
+  });
+
+  it.each(['README.md', 'CHANGELOG.md'])('has no link in %s to a file outside the package', (name) => {
+    expect(linksOutside(user.installed, name)).toEqual([]);
   });
 
   it("serves a contract and the server's failures with node:http, Express 5 and TLS", async () => {

@@ -6,7 +6,7 @@ import {
   Server,
   ServerCredentials,
   type ServerUnaryCall,
-  type status,
+  status,
 } from '@grpc/grpc-js';
 import { onTestFinished } from 'vitest';
 import {
@@ -26,11 +26,14 @@ export interface Received {
   /** The time left until the deadline on arrival, in milliseconds. */
   readonly timeoutMs: number;
   readonly cancelled: () => boolean;
+  /** The address of the connection that brought it. */
+  readonly peer: string;
 }
 
-/** The reply to a call: a serialized route, a failure, or none at all. */
+/** The reply to a call: a serialized route, also with trailers, a failure, or none at all. */
 export type Answer =
   | Buffer
+  | { readonly message: Buffer; readonly trailers: Readonly<Record<string, string>> }
   | {
       readonly code: status;
       readonly details: string;
@@ -56,6 +59,9 @@ export const STORED = Buffer.from(
     }),
   ),
 );
+
+/** The reply of a service that may be called again. */
+export const AWAY: Answer = { code: status.UNAVAILABLE, details: 'The database is away.' };
 
 /** A gRPC server whose replies the test chooses. */
 class FaultServer {
@@ -87,6 +93,11 @@ class FaultServer {
     return this.received.map(({ metadata }) => metadata.get('authorization')[0]);
   }
 
+  /** Each call's `x-request-id` so far. */
+  get requestIds(): unknown[] {
+    return this.received.map(({ metadata }) => metadata.get('x-request-id')[0]);
+  }
+
   /** The times between the attempts so far, in milliseconds. */
   get pauses(): number[] {
     const times = this.received.map(({ at }) => at);
@@ -95,7 +106,7 @@ class FaultServer {
 
   /** @param answer chooses the reply, given the call and the number of earlier calls. */
   async listen(
-    answer: (received: Received, earlier: number) => Answer,
+    answer: (received: Received, earlier: number) => Answer | Promise<Answer>,
     { credentials = ServerCredentials.createInsecure(), host = '127.0.0.1:0' } = {},
   ): Promise<void> {
     for (const method of ['CreateRoute', 'GetRoute'] as const) {
@@ -110,9 +121,15 @@ class FaultServer {
           at: performance.now(),
           timeoutMs: Number(call.getDeadline()) - Date.now(),
           cancelled: () => call.cancelled,
+          peer: call.getPeer(),
         };
         this.received.push(received);
-        reply(call, answer(received, earlier), done);
+        const chosen = answer(received, earlier);
+        if (chosen instanceof Promise)
+          void chosen.then((late) => {
+            reply(call, late, done);
+          });
+        else reply(call, chosen, done);
       };
       this.#server.register(path, handle, same, same, 'unary');
     }
@@ -136,20 +153,24 @@ function same(bytes: Buffer): Buffer {
 
 function reply(call: ServerUnaryCall<Buffer, Buffer>, answer: Answer, done: sendUnaryData<Buffer>): void {
   if (answer === 'never') return;
-  if (!('code' in answer)) {
+  if (Buffer.isBuffer(answer)) {
     done(null, answer);
     return;
   }
-  const { trailers = {}, headersFirst = false, ...status } = answer;
   const metadata = new Metadata();
-  for (const [key, value] of Object.entries(trailers)) metadata.set(key, value);
+  for (const [key, value] of Object.entries(answer.trailers ?? {})) metadata.set(key, value);
+  if ('message' in answer) {
+    done(null, answer.message, metadata);
+    return;
+  }
+  const { headersFirst = false, code, details } = answer;
   if (headersFirst) call.sendMetadata(new Metadata());
-  done({ ...status, metadata });
+  done({ code, details, metadata });
 }
 
 /** Starts a server that stops when the test ends. */
 export async function startFaultServer(
-  answer: (received: Received, earlier: number) => Answer,
+  answer: (received: Received, earlier: number) => Answer | Promise<Answer>,
   options: { credentials?: ServerCredentials; host?: string } = {},
 ): Promise<FaultServer> {
   const server = new FaultServer();

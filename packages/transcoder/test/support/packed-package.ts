@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
@@ -12,6 +13,10 @@ const STRICT = [
   ...['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false'],
 ];
 
+const ATTW = join(INSTALLED, '.bin/attw');
+/** In the versions of Node that the packages need, `require()` loads the same ES module, which exports only names. */
+const ONE_MODULE = ['--no-emoji', '--no-color', '--ignore-rules', 'cjs-resolves-to-esm', 'false-cjs'];
+
 /** A package of this repository as its users have it: packed, and installed in a separate folder. */
 export interface PackedPackage {
   /** The folder of the user's project. */
@@ -22,6 +27,8 @@ export interface PackedPackage {
   run(program: string, args: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
   /** Compiles a TypeScript program in that folder with strict options. Rejects with the errors. */
   compile(file: string): Promise<string>;
+  /** What `@arethetypeswrong/cli` finds wrong with the types, but for entries without types. Empty if it is nothing. */
+  typeProblems(untyped?: readonly string[]): Promise<string>;
   remove(): Promise<void>;
 }
 
@@ -52,6 +59,22 @@ export async function installPacked(source: string, beside: readonly string[]): 
     installed,
     run: runIn,
     compile: (file) => runIn('tsc', [...STRICT, file]),
+    typeProblems: async (untyped = []) => {
+      const excluded = untyped.length === 0 ? [] : ['--exclude-entrypoints', ...untyped];
+      const checked = run(ATTW, [join(folder, tarball), ...excluded, ...ONE_MODULE]);
+      const failed = (error: unknown): string => (error as { stdout: string }).stdout;
+      return checked.then(() => '', failed);
+    },
     remove: () => rm(folder, { recursive: true }),
   };
+}
+
+/** The links of a page of an installed package that lead nowhere in it: npm shows the package alone. */
+export function linksOutside(installed: string, page: string): string[] {
+  const targets = readFileSync(join(installed, page), 'utf8').matchAll(/\]\(([^)\s]+)\)/g);
+  return [...targets]
+    .map(([, target = '']) => target)
+    .filter(
+      (target) => !/^(?:https?:|#)/.test(target) && !existsSync(join(installed, target.replace(/#.*/, ''))),
+    );
 }

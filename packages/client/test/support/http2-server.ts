@@ -1,0 +1,36 @@
+import { once } from 'node:events';
+import { createServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import type { status } from '@grpc/grpc-js';
+import { onTestFinished } from 'vitest';
+
+/** Starts a bare HTTP/2 server. `onStream` gets the number of earlier streams. */
+export async function startHttp2Server(
+  onStream: (session: ServerHttp2Session, stream: ServerHttp2Stream, earlier: number) => void,
+): Promise<{ readonly address: string; readonly streams: () => number }> {
+  const sessions = new Set<ServerHttp2Session>();
+  let streams = 0;
+  const server = createServer().on('session', (session) => {
+    sessions.add(session);
+    session.on('stream', (stream) => {
+      onStream(
+        session,
+        stream.on('error', () => undefined),
+        streams++,
+      );
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    for (const session of sessions) session.destroy();
+    server.close();
+  });
+  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, streams: () => streams };
+}
+
+/** Ends a call with a trailers-only response. */
+export function answer(stream: ServerHttp2Stream, code: status): void {
+  const head = { ':status': 200, 'content-type': 'application/grpc', 'grpc-status': String(code) };
+  stream.respond(head, { endStream: true });
+}
