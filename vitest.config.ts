@@ -69,8 +69,8 @@ const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
   deploy: project(
     'deploy',
     [
-      ...(['server', 'kubectl', 'mysql', 'mysqldump', 'prometheus', 'promtool'] as const),
-      ...(['sqlite3', 'systemd-analyze'] as const),
+      ...(['server', 'amtool', 'haproxy', 'kubectl', 'mysql', 'mysqldump'] as const),
+      ...(['prometheus', 'promtool', 'sqlite3', 'systemd-analyze'] as const),
     ],
     {
       include: ['test/deploy/programs/*.test.ts'],

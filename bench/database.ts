@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { parseDatabaseUrl } from '../src/settings/database-url.js';
-import { openDatabase } from '../src/store/database.js';
+import { openForMigrations } from '../src/store/database.js';
 import { migrateUp } from '../src/store/migrations.js';
 import { toRow } from '../src/store/route-row.js';
 import {
@@ -80,7 +80,7 @@ async function durability(url: string): Promise<string> {
 }
 
 async function fill(url: string, routes: number): Promise<void> {
-  const knex = openDatabase(parseDatabaseUrl(url));
+  const knex = openForMigrations(parseDatabaseUrl(url));
   try {
     await migrateUp(knex);
     // The rows are not in the order of this index: building it at the end is many times faster than row by row.

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { parseDatabaseUrl } from '../src/settings/database-url.js';
-import { openDatabase } from '../src/store/database.js';
+import { openForMigrations } from '../src/store/database.js';
 import { ROUTE_COLUMNS, type RouteRow, toRoute } from '../src/store/route-row.js';
 
 /** A route in ProtoJSON, as a response of either protocol contains it. */
@@ -51,7 +51,7 @@ export class Ledger {
 }
 
 async function routesIn(file: string): Promise<ShownRoute[]> {
-  const knex = openDatabase(parseDatabaseUrl(`sqlite:${file}`));
+  const knex = openForMigrations(parseDatabaseUrl(`sqlite:${file}`));
   const rows = await knex<RouteRow>('routes').select<RouteRow[]>(ROUTE_COLUMNS);
   await knex.destroy();
   return rows.map(toRoute).map((route) => ({ ...route, createdAt: route.createdAt.toISOString() }));

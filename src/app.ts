@@ -4,19 +4,12 @@ import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import type { Upstream } from '@route-registry/transcoder';
 import { grpcUpstream, tlsOptions } from '@route-registry/transcoder/grpc-js';
 import type { Logger } from 'pino';
-import {
-  type Authenticator,
-  createAuthenticator,
-  type RememberingAuthenticator,
-  rememberTokens,
-  type VerificationKey,
-} from './auth/authenticator.js';
+import type { Authenticator } from './auth/authenticator.js';
 import { CallLog, logCalls, nameCaller } from './calls/call-log.js';
 import type { Interceptor, Method } from './calls/call.js';
 import { Admission, createPipeline, type Pipeline } from './calls/pipeline.js';
 import { MessageCache } from './calls/service.js';
 import { FollowedTls } from './edge/tls.js';
-import { FollowedFiles } from './files/followed-files.js';
 import { createGateway } from './gateway/gateway.js';
 import { requireServing } from './gateway/healthz.js';
 import { HttpServer } from './gateway/http-server.js';
@@ -29,11 +22,11 @@ import { newRouteId, Registry } from './registry/registry.js';
 import { REALM, routeService } from './routes/route-service.js';
 import { Closing, GRACE_MS } from './run/closing.js';
 import { listenOrExplain, openOrExplain, reachOrExplain } from './run/start.js';
+import { openTokenKeys } from './run/token-keys.js';
 import type { Config, GrpcConfig, HttpConfig, TlsFiles } from './settings/config.js';
 import type { Database } from './settings/database-url.js';
 import { joinAddress } from './settings/reader.js';
-import { localSecret, secretsIn, type TokenConfig } from './settings/tokens.js';
-import { closeDatabase, openDatabase, poolFigures } from './store/database.js';
+import { closeDatabase, openForCalls, poolFigures } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/migrations.js';
 import type { Metrics } from './watch/metrics/metrics.js';
@@ -105,6 +98,7 @@ export async function startApp(config: Config, dependencies: Dependencies): Prom
     const tracing = config.traces ? await openTracing(opened) : undefined;
     const tlsSettings = 'TLS_CERT_FILE, TLS_KEY_FILE or TLS_CLIENT_CA_FILE';
     const tls = config.tls && (await followTls(tlsSettings, config.tls, opened));
+    if (tls !== undefined) operations.metrics?.certificate(() => tls.validity);
     const parts = { ...opened, ...operations, tracing, tls };
     const grpc = config.grpc && (await startGrpc(config.grpc, parts));
     const httpUrl = config.http && (await startRest(config.http, grpc?.pipelineOfGateway, parts));
@@ -135,6 +129,7 @@ async function openOperations({
 > {
   const readiness = new Readiness([
     ...(grpc === undefined ? [] : ['database', 'schema']),
+    ...(grpc?.tokens.key.kind === 'jwks' ? ['keys'] : []),
     ...(http?.upstream === undefined ? [] : ['upstream']),
   ]);
   if (ops === undefined) return { readiness, metrics: undefined, opsUrl: undefined };
@@ -203,80 +198,42 @@ async function openRouteService(
 ): Promise<RouteServiceParts> {
   const { config, closing, logger, readiness, metrics } = parts;
   const { now = Date.now, newId = newRouteId, checkMs, checkLimitMs } = parts;
-  const authenticator = openAuthenticator(tokens, parts);
+  const { authenticator, keySet } = openTokenKeys(tokens, parts);
   const store = await openStore(database, parts);
   const registry = new Registry({ store, duplicates, now, newId });
   const health = new Health([ROUTE_SERVICE]);
+  let hasKeys = keySet === undefined;
+  const updateHealth = (): void => {
+    health.setServing(monitor.well === true && hasKeys && !readiness.draining);
+  };
   const monitor = new Monitor({
     name: 'the store',
     check: () => store.ping(),
-    onChange: (well) => {
-      health.setServing(well);
-    },
+    onChange: updateHealth,
     log: logger,
     intervalMs: checkMs,
     limitMs: checkLimitMs,
   });
   await monitor.start();
   readiness.watch('database', monitor);
+  void keySet?.ready.then(() => {
+    hasKeys = true;
+    // For good: where the keys are lost later, calls fail, but no other instance could do better.
+    readiness.pass('keys', 'fetched');
+    updateHealth();
+    metrics?.keySet(() => keySet.ageMs);
+  });
   closing.announce('not serving', () => {
     monitor.stop();
     health.setServing(false);
   });
   const cache = new MessageCache(config.routeCacheBytes);
   metrics?.caches({ routes: () => cache.figures, tokens: () => authenticator.remembered });
-  return { methods: [...routeService(registry, cache), ...health.methods()], authenticator, health };
-}
-
-/**
- * Creates the authenticator for the configured tokens, which caches verified tokens. When a key file changes, a new
- * authenticator with an empty cache replaces it.
- *
- * @throws Error when the key cannot be used
- */
-export function openAuthenticator(
-  { key, issuer, audience }: TokenConfig,
-  { closing, logger, now = Date.now, fileCheckMs }: Pick<Parts, 'closing' | 'logger' | 'now' | 'fileCheckMs'>,
-): RememberingAuthenticator {
-  const onProblem = (err: Error): void => {
-    logger.warn({ err }, 'the key set cannot be refreshed: its keys stay in use until it is an hour old');
+  return {
+    methods: [...routeService(registry, cache, tokens.scopes), ...health.methods()],
+    authenticator,
+    health,
   };
-  const open = (verificationKey: VerificationKey): RememberingAuthenticator =>
-    rememberTokens(createAuthenticator({ key: verificationKey, issuer, audience, now, onProblem }), now);
-  const follow = (file: string, keyIn: (content: Buffer) => VerificationKey): RememberingAuthenticator => {
-    const followed = new FollowedFiles({
-      files: [file],
-      read: ([content = Buffer.alloc(0)]) => open(keyIn(content)),
-      onProblem: ({ message }) => {
-        logger.warn({ file, problem: message }, 'the key file cannot be used: the previous keys stay in use');
-      },
-      intervalMs: fileCheckMs,
-    });
-    followed.onChange(() => {
-      logger.info({ file }, 'the token keys have changed');
-    });
-    closing.resource('file of keys', () => {
-      followed.close();
-    });
-    return {
-      authenticate: (authorization) => followed.value.authenticate(authorization),
-      get remembered() {
-        return followed.value.remembered;
-      },
-    };
-  };
-  switch (key.kind) {
-    case 'local':
-      return open({ kind: 'secrets', secrets: [localSecret(key.file)] });
-    case 'secret':
-      return open({ kind: 'secrets', secrets: [key.secret] });
-    case 'secretFile':
-      return follow(key.file, (content) => ({ kind: 'secrets', secrets: secretsIn(content) }));
-    case 'publicKeyFile':
-      return follow(key.file, (content) => ({ kind: 'publicKey', pem: content.toString() }));
-    case 'jwks':
-      return open(key);
-  }
 }
 
 /**
@@ -287,7 +244,7 @@ export function openAuthenticator(
 async function openStore(database: Database, parts: Parts): Promise<KnexRouteStore> {
   const { config, closing, logger, stop, readiness, metrics, tracing } = parts;
   // A silent connection is given up when every call that waits for it has ended.
-  const knex = openDatabase(database, config.limits.deadlineMs);
+  const knex = openForCalls(database, config.limits.deadlineMs);
   closing.resource('database', () => closeDatabase(knex, database));
   await reachOrExplain(knex, { waitMs: config.databaseWaitMs, stop, log: logger.info.bind(logger) });
   const version = await ensureSchema(knex, database);

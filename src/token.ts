@@ -2,13 +2,9 @@ import { createSecretKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import jwt from 'jsonwebtoken';
-import { isSubject } from './auth/token.js';
-import { ALL_SCOPES } from './routes/route-service.js';
-import { readTokens } from './settings/config.js';
-import { localSecret, secretsIn, type TokenKey } from './settings/tokens.js';
-
-/** How to run the program. */
-const USAGE = `Usage: npm run --silent token -- --scope "${ALL_SCOPES.join(' ')}" --sub NAME [--ttl 1h]`;
+import { isSubject } from './auth/claims.js';
+import { readScopes, readTokens } from './settings/config.js';
+import { localSecret, secretsIn, type TokenConfig, type TokenKey } from './settings/tokens.js';
 
 /** A number and its unit: seconds, minutes, hours or days. */
 const TTL = /^([1-9]\d{0,5})([smhd])$/;
@@ -23,15 +19,22 @@ const OPTIONS = {
 
 /** Prints a token, signed with the configured or the local secret, to stdout, and the secret's origin to stderr. */
 function main(): void {
-  const request = readTokenRequest(process.argv.slice(2));
+  const { read, write } = readScopes(process.env);
+  const usage = `Usage: npm run --silent token -- --scope "${read} ${write}" --sub NAME [--ttl 1h]`;
+  const request = readTokenRequest(process.argv.slice(2), [read, write], usage);
   if (request === undefined) {
-    process.stdout.write(`${USAGE}\n`);
+    process.stdout.write(`${usage}\n`);
     return;
   }
   const { scope, sub, ttlSeconds } = request;
-  const { key, issuer, audience } = readTokens(process.env);
+  const {
+    key,
+    issuer,
+    audiences: [audience = ''],
+    scopeClaims,
+  } = readTokens(process.env);
   const { secret, from } = signing(key);
-  const token = jwt.sign({ scope }, createSecretKey(Buffer.from(secret)), {
+  const token = jwt.sign(holding(scopeClaims, scope), createSecretKey(Buffer.from(secret)), {
     algorithm: 'HS256',
     subject: sub,
     issuer,
@@ -50,22 +53,35 @@ interface TokenRequest {
   readonly ttlSeconds: number;
 }
 
+/** The claims with these scopes in the first of the claims that the service reads scopes from. */
+function holding([claim]: TokenConfig['scopeClaims'], scope: string): object {
+  const inside = (claim?.path ?? []).reduceRight<unknown>((value, member) => ({ [member]: value }), scope);
+  return inside as object;
+}
+
 /**
  * Parses the command line.
  *
+ * @param known the scopes that methods require
+ * @param usage how to run the program
  * @returns undefined if it has `--help`
  * @throws Error that says what is wrong, and how to run the program
  */
-function readTokenRequest(args: readonly string[]): TokenRequest | undefined {
+function readTokenRequest(
+  args: readonly string[],
+  known: readonly string[],
+  usage: string,
+): TokenRequest | undefined {
+  const misused = (cause: string): Error => new Error(`${cause}\n${usage}`);
   const kept = keptByNpm(args);
   if (kept.length > 0) throw misused(`npm has kept ${kept.join(' and ')} for itself: write -- before them.`);
   const { scope = '', sub, ttl, help } = parseArgs({ options: OPTIONS }).values;
   if (help === true) return undefined;
   const scopes = scope.split(' ').filter((each) => each !== '');
   if (scopes.length === 0) throw misused('--scope is missing.');
-  const unread = scopes.find((each) => !ALL_SCOPES.includes(each));
+  const unread = scopes.find((each) => !known.includes(each));
   if (unread !== undefined) {
-    const allowed = ALL_SCOPES.join(' and ');
+    const allowed = known.join(' and ');
     throw misused(`No method asks for the scope ${JSON.stringify(unread)}; there are ${allowed}.`);
   }
   if (sub === undefined) throw misused('--sub is missing.');
@@ -83,10 +99,6 @@ function keptByNpm(args: readonly string[]): string[] {
     .filter((name) => process.env[`npm_config_${name}`] !== undefined)
     .map((name) => `--${name}`)
     .filter((option) => !args.some((arg) => arg === option || arg.startsWith(`${option}=`)));
-}
-
-function misused(cause: string): Error {
-  return new Error(`${cause}\n${USAGE}`);
 }
 
 /** The signing secret, and a description of its origin. @throws Error when the service has only public keys */

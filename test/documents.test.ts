@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder';
 import { codeOf, httpStatusOf, upstreamFailure } from '../packages/transcoder/src/failures/failure.js';
 import { FAILURES } from '../src/calls/failures.js';
+import { DEFAULT_SCOPES } from '../src/routes/route-service.js';
 import { SETTINGS } from '../src/settings/reader.js';
 
 /** The codes of channel failures that the transcoder does not map to `INTERNAL`. */
@@ -49,6 +50,12 @@ const DEFAULTS = Object.fromEntries(
 describe('docs/settings.md', () => {
   it('lists exactly the settings, each with its default', () => {
     expect(settingsIn(read('docs/settings.md'))).toEqual(DEFAULTS);
+  });
+});
+
+describe('the scopes in the contract and the OpenAPI document', () => {
+  it('are the defaults of the settings', () => {
+    expect(DEFAULT_SCOPES).toEqual({ read: SETTINGS.JWT_READ_SCOPE, write: SETTINGS.JWT_WRITE_SCOPE });
   });
 });
 

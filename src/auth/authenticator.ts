@@ -8,15 +8,13 @@ import {
   trustPublicKey,
   trustSecret,
 } from './keys.js';
-import { RemoteKeySet } from './remote-key-set.js';
+import { type ClaimNames, type Claims, readClaims } from './claims.js';
+import type { RemoteKeySet } from './remote-key-set.js';
 import {
   type AuthResult,
-  callerOf,
-  type Claims,
   type JsonObject,
   parseCompactJwt,
   readBearerToken,
-  readClaims,
   type Refusal,
   tokenInvalid,
 } from './token.js';
@@ -39,35 +37,31 @@ export type VerificationKey =
   | { readonly kind: 'secrets'; readonly secrets: readonly string[] }
   /** One public key, RSA of 2048 bits or more or EC on P-256, P-384 or P-521; its type determines the algorithms. */
   | { readonly kind: 'publicKey'; readonly pem: string }
-  /** The URL of the issuer's JSON Web Key Set (RFC 7517): `http:` or `https:`. */
-  | { readonly kind: 'jwks'; readonly url: string };
+  /** The keys that the issuer publishes. */
+  | { readonly kind: 'keySet'; readonly keySet: Pick<RemoteKeySet, 'find'> };
 
 /** The tokens to accept. */
-interface AuthenticatorOptions {
+interface AuthenticatorOptions extends ClaimNames {
   readonly key: VerificationKey;
   /** The `iss` of every token, not empty. */
   readonly issuer: string;
-  /** The audience: the `aud` of every token must equal or contain it. Not empty. */
-  readonly audience: string;
+  /** The audience of every token must equal or contain one of these; at least one, none of them empty. */
+  readonly audiences: readonly string[];
   /** Milliseconds since the epoch; the system's clock by default. */
-  readonly now?: () => number;
-  /** Called with the reason when a refresh of the key set fails; its keys stay in use. */
-  readonly onProblem?: (error: Error) => void;
-  /** The time limit for fetching a key set, in milliseconds. Default: 3,000. */
-  readonly fetchMs?: number;
+  readonly now?: (() => number) | undefined;
 }
 
 /**
  * Creates an authenticator for JSON Web Tokens (RFC 7519) used as bearer tokens (RFC 6750).
  *
- * @throws Error with one sentence when the key is unusable, or the issuer or audience is empty
+ * @throws Error with one sentence when the key is unusable, or the issuer or an audience is empty
  */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { issuer, audience, now = Date.now } = options;
-  // jsonwebtoken does not check an empty issuer or audience.
+  const { issuer, audiences, now = Date.now } = options;
+  // jsonwebtoken does not check an empty issuer.
   if (issuer === '') throw new Error('The issuer is empty.');
-  if (audience === '') throw new Error('The audience is empty.');
-  const findKeys = openKeys(options);
+  if (audiences.length === 0 || audiences.includes('')) throw new Error('The audience is empty.');
+  const findKeys = openKeys(options.key);
 
   /** Why the key does not verify the token, as a sentence; undefined if it does. */
   function findFault(
@@ -78,7 +72,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     if (sent !== signatureBytes) return WRONG_SIGNATURE;
     const clock = { clockTimestamp: now() / 1000, clockTolerance: CLOCK_TOLERANCE_S };
     try {
-      jsonwebtoken.verify(token, key, { algorithms, issuer, audience, ...clock });
+      jsonwebtoken.verify(token, key, { algorithms, issuer, ...clock });
       return undefined;
     } catch (error) {
       return explain(error);
@@ -94,7 +88,11 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     for (const key of keys) {
       const fault = findFault(token, signatureBytes, key);
       if (fault === undefined) {
-        return { ok: true, caller: callerOf(claims), rememberUntilMs: Math.min(claims.exp * 1000, untilMs) };
+        // Not by jsonwebtoken, which knows no claim that stands in for aud.
+        if (!claims.audiences.some((each) => audiences.includes(each)))
+          return tokenInvalid(`The token's ${claims.audienceClaim} claim does not name this service.`);
+        const { sub: subject, scopes, exp } = claims;
+        return { ok: true, caller: { subject, scopes }, rememberUntilMs: Math.min(exp * 1000, untilMs) };
       }
       // Any other fault lies in the token itself, so the other keys would not accept it either.
       if (fault !== WRONG_SIGNATURE) return tokenInvalid(fault);
@@ -108,7 +106,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       if (typeof token !== 'string') return token;
       const jwt = parseCompactJwt(token);
       if ('reason' in jwt) return jwt;
-      const claims = readClaims(jwt.payload);
+      const claims = readClaims(jwt.payload, options);
       if ('reason' in claims) return claims;
       const judge = (found: CurrentKeys | Refusal) =>
         'reason' in found ? found : verify(token, jwt.signatureBytes, claims, found);
@@ -120,16 +118,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
 type FindKeys = (header: JsonObject) => CurrentKeys | Refusal | Promise<CurrentKeys | Refusal>;
 
-function openKeys({
-  key,
-  now = Date.now,
-  onProblem = () => undefined,
-  fetchMs,
-}: AuthenticatorOptions): FindKeys {
+function openKeys(key: VerificationKey): FindKeys {
   if (key.kind === 'secrets') return offer(key.secrets.map(trustSecret));
   if (key.kind === 'publicKey') return offer([trustPublicKey(key.pem)]);
-  const set = new RemoteKeySet({ url: key.url, now, onProblem, fetchMs });
-  return (header) => set.find(header);
+  return (header) => key.keySet.find(header);
 }
 
 /** Finds keys that never change: those that allow the token's `alg`. */
@@ -144,7 +136,7 @@ function offer(keys: readonly TrustedKey[]): FindKeys {
 const EXPIRED = 'The token has expired.';
 const WRONG_SIGNATURE = "The token's signature is not valid.";
 
-/** Replaces jsonwebtoken's messages, some of which name the expected issuer or audience. */
+/** Replaces jsonwebtoken's messages, some of which name the expected issuer. */
 function explain(error: unknown): string {
   if (error instanceof jsonwebtoken.TokenExpiredError) return EXPIRED;
   if (error instanceof jsonwebtoken.NotBeforeError) return 'The token is not valid yet.';
@@ -152,7 +144,6 @@ function explain(error: unknown): string {
   const message = error instanceof jsonwebtoken.JsonWebTokenError ? error.message : '';
   if (message === 'jwt signature is required') return 'The token has no signature.';
   if (message.startsWith('jwt issuer invalid')) return "The token's iss claim is not the expected issuer.";
-  if (message.startsWith('jwt audience invalid')) return "The token's aud claim does not name this service.";
   return WRONG_SIGNATURE;
 }
 

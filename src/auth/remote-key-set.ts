@@ -1,59 +1,104 @@
-import { createPublicKey } from 'node:crypto';
 import type { Algorithm } from 'jsonwebtoken';
-import {
-  ALGORITHM_NOT_ALLOWED,
-  type CurrentKeys,
-  PUBLIC_KEY_ALGORITHMS,
-  type TrustedKey,
-  trustKeyObject,
-} from './keys.js';
-import { isJsonObject, type JsonObject, type Refusal, tokenInvalid } from './token.js';
+import { findKey, type KeySet, NO_KEYS, readKeySet } from './key-set.js';
+import { ALGORITHM_NOT_ALLOWED, type CurrentKeys, PUBLIC_KEY_ALGORITHMS } from './keys.js';
+import { type JsonObject, type Refusal, tokenInvalid } from './token.js';
 
-/** The age at which the set is fetched again in the background, in milliseconds; its keys stay in use. */
-const REFRESH_AGE_MS = 300_000;
-/** The age from which calls wait for a new fetch, in milliseconds, so that a withdrawn key is no longer used. */
-const MAX_AGE_MS = 600_000;
+/** The pause after a successful fetch, in milliseconds. */
+const REFRESH_MS = 300_000;
+/** The pause after a failed fetch, and the minimum time between fetches that calls ask for, in milliseconds. */
+const RETRY_MS = 60_000;
+/** The pause after a failed fetch before there has been a set, in milliseconds: nobody can be authenticated yet. */
+const FIRST_RETRY_MS = 1_000;
 /** The age at which the set is discarded if it cannot be fetched again, in milliseconds. */
 const LOST_AGE_MS = 3_600_000;
-/** The minimum time between fetches, in milliseconds, even for unknown and ambiguous keys and after failures. */
-const RETRY_MS = 60_000;
-/** The same while there are no keys: nobody can be authenticated, so the fetch is retried sooner. */
-const RETRY_WITHOUT_KEYS_MS = 1_000;
 /** The time limit of a fetch, in milliseconds. */
 const FETCH_MS = 3_000;
+/** The most calls that wait for a fetch, far fewer than may be under way: unknown keys must not keep out known ones. */
+const MAX_WAITING = 256;
 
 interface RemoteKeySetOptions {
   /** `http:` or `https:`, without credentials; redirects are not followed. */
   readonly url: string;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** Called with the reason when a refresh fails; the keys stay in use. */
-  readonly onProblem: (error: Error) => void;
+  /** Milliseconds since the epoch; default: the system's clock. */
+  readonly now?: (() => number) | undefined;
+  /** Calls the task once after the delay, unless the returned function is called before. Default: with `setTimeout`. */
+  readonly later?: (task: () => void, delayMs: number) => () => void;
+  /** Called with the reason when a fetch fails, and the state that the set is then in. */
+  readonly onProblem?: (error: Error, state: KeySetState) => void;
   /** The time limit of a fetch, in milliseconds. Default: 3,000. */
   readonly fetchMs?: number | undefined;
 }
 
 /**
- * The JSON Web Key Set (RFC 7517, section 5) at a URL. It is fetched on first use, on use after five minutes and for a
- * token whose key is unknown or ambiguous, at most once a minute (once a second while there are no keys). Calls wait for
- * the fetch if their key is unknown or ambiguous, or the set is ten minutes old. If the fetch fails, the keys stay in use
- * until the set is an hour old. Concurrent calls share one fetch.
+ * - `fresh`: the latest fetch has brought the set.
+ * - `usable`: the latest fetch has failed, but the set is less than an hour old.
+ * - `lost`: there is no set yet, or it is an hour old. No token can be verified.
+ */
+type KeySetState = 'fresh' | 'usable' | 'lost';
+
+/**
+ * The JSON Web Key Set (RFC 7517, section 5) at a URL. It is fetched at the start, then five minutes after each fetch or
+ * one minute after a failed one (one second before there is a set), and for tokens whose key is unknown or ambiguous,
+ * at most once a minute. Only calls with such tokens wait for the fetch, at most 256 at once.
  */
 export class RemoteKeySet {
-  readonly #options: RemoteKeySetOptions;
+  /** Resolves when the first set is there. */
+  readonly ready: Promise<void>;
   readonly #url: URL;
-  #keys: KeySet = { all: [], named: new Map() };
-  /** When the latest successful fetch began. */
+  readonly #now: () => number;
+  readonly #later: NonNullable<RemoteKeySetOptions['later']>;
+  readonly #onProblem: NonNullable<RemoteKeySetOptions['onProblem']>;
+  readonly #fetchMs: number;
+  #becomeReady: () => void = () => undefined;
+  #keys: KeySet | undefined;
+  /** When the fetch that has brought the set, and the latest fetch, began. */
   #fetchedAtMs = -Infinity;
+  #sentAtMs = -Infinity;
+  #nextFetchMs = -Infinity;
   /** Why the latest fetch failed, if it did. */
   #failure: Error | undefined;
   #fetching: Promise<void> | undefined;
-  #nextFetchMs = -Infinity;
+  #cancelNext: () => void = () => undefined;
+  #waiting = 0;
+  #closed = false;
 
   /** @throws Error when the URL is not allowed */
-  constructor(options: RemoteKeySetOptions) {
-    this.#options = options;
-    this.#url = parseHttpUrl(options.url);
+  constructor({
+    url,
+    now = Date.now,
+    later = afterDelay,
+    onProblem,
+    fetchMs = FETCH_MS,
+  }: RemoteKeySetOptions) {
+    this.#url = parseHttpUrl(url);
+    this.#now = now;
+    this.#later = later;
+    this.#onProblem = onProblem ?? (() => undefined);
+    this.#fetchMs = fetchMs;
+    this.ready = new Promise((resolve) => {
+      this.#becomeReady = resolve;
+    });
+  }
+
+  /** Fetches the set now, and from then on regularly. */
+  start(): void {
+    void this.#fetch();
+  }
+
+  /** Fetches the set no more. */
+  close(): void {
+    this.#closed = true;
+    this.#cancelNext();
+  }
+
+  /** The age of the set, in milliseconds; infinite before there is one. */
+  get ageMs(): number {
+    return this.#now() - this.#fetchedAtMs;
+  }
+
+  get #state(): KeySetState {
+    if (this.ageMs >= LOST_AGE_MS) return 'lost';
+    return this.#failure === undefined ? 'fresh' : 'usable';
   }
 
   /** The key of a token with this header. Never throws or rejects; asynchronous only when it waits for a fetch. */
@@ -62,62 +107,80 @@ export class RemoteKeySet {
     const algorithm = PUBLIC_KEY_ALGORITHMS.find((allowed) => allowed === alg);
     if (algorithm === undefined) return tokenInvalid(ALGORITHM_NOT_ALLOWED);
     if (kid !== undefined && typeof kid !== 'string') return tokenInvalid("The token's kid is not a string.");
-    const judge = (found: FoundKey): CurrentKeys | Refusal => {
-      if (this.#age() >= LOST_AGE_MS) return keysUnavailable(this.#failure);
-      if ('key' in found) return { keys: [found.key], untilMs: this.#currentUntilMs() };
-      return found.mayAppear && this.#failure !== undefined
-        ? keysUnavailable(this.#failure)
-        : tokenInvalid(found.fault);
-    };
-    const found = findKey(this.#keys, algorithm, kid);
-    const awaited = this.#awaitedFetch(!('key' in found) && found.mayAppear);
-    return awaited === undefined
-      ? judge(found)
-      : awaited.then(() => judge(findKey(this.#keys, algorithm, kid)));
+    const { found, mayAppear } = this.#look(algorithm, kid);
+    if (!mayAppear) return found;
+    if (this.#now() >= this.#sentAtMs + RETRY_MS) void this.#fetch();
+    const fetching = this.#fetching;
+    if (fetching === undefined) return found;
+    if (this.#waiting >= MAX_WAITING) return keysUnavailable(undefined, TOO_MANY_WAIT);
+    this.#waiting++;
+    return fetching.then(() => {
+      this.#waiting--;
+      return this.#look(algorithm, kid).found;
+    });
   }
 
-  #age(): number {
-    return this.#options.now() - this.#fetchedAtMs;
+  #look(
+    alg: Algorithm,
+    kid: string | undefined,
+  ): { readonly found: CurrentKeys | Refusal; readonly mayAppear: boolean } {
+    const state = this.#state;
+    const key = findKey(state === 'lost' ? NO_KEYS : (this.#keys ?? NO_KEYS), alg, kid);
+    if ('key' in key) {
+      // A cached token must not outlive a key that the next fetch no longer brings.
+      const untilMs = Math.min(this.#nextFetchMs, this.#fetchedAtMs + LOST_AGE_MS);
+      return { found: { keys: [key.key], untilMs }, mayAppear: false };
+    }
+    const { fault, mayAppear } = key;
+    const unavailable = state === 'lost' || (mayAppear && state === 'usable');
+    return { found: unavailable ? keysUnavailable(this.#failure) : tokenInvalid(fault), mayAppear };
   }
 
-  /** Starts a fetch if one is due. Returns the fetch in progress if the call must wait for it: its key may appear. */
-  #awaitedFetch(mayAppear: boolean): Promise<void> | undefined {
-    const age = this.#age();
-    if (!mayAppear && age < REFRESH_AGE_MS) return undefined;
-    if (this.#options.now() >= this.#nextFetchMs) this.#fetching ??= this.#fetch();
-    return mayAppear || age >= MAX_AGE_MS ? this.#fetching : undefined;
+  /** Fetches the set unless a fetch is under way. Never rejects. */
+  #fetch(): Promise<void> {
+    return (this.#fetching ??= this.#fetchOnce().finally(() => (this.#fetching = undefined)));
   }
 
-  async #fetch(): Promise<void> {
-    const sentAtMs = this.#options.now();
-    this.#postponeNextFetch();
+  async #fetchOnce(): Promise<void> {
+    this.#cancelNext();
+    this.#sentAtMs = this.#now();
+    // What is cached meanwhile is looked up again as if the fetch had failed.
+    this.#nextFetchMs = this.#sentAtMs + RETRY_MS;
+    const sentAtMs = this.#sentAtMs;
     try {
-      this.#keys = readKeySet(await fetchJson(this.#url, this.#options.fetchMs ?? FETCH_MS));
+      this.#keys = readKeySet(await fetchJson(this.#url, this.#fetchMs));
       this.#fetchedAtMs = sentAtMs;
       this.#failure = undefined;
+      this.#becomeReady();
     } catch (error) {
       this.#failure = error instanceof Error ? error : new Error(String(error));
-      if (this.#age() < LOST_AGE_MS) this.#options.onProblem(this.#failure);
+      this.#onProblem(this.#failure, this.#state);
     }
-    this.#postponeNextFetch();
-    this.#fetching = undefined;
+    if (!this.#closed) this.#fetchLater();
   }
 
-  #postponeNextFetch(): void {
-    const intervalMs = this.#age() < LOST_AGE_MS ? RETRY_MS : RETRY_WITHOUT_KEYS_MS;
-    this.#nextFetchMs = this.#options.now() + intervalMs;
-  }
-
-  /** When found keys must be looked up again: a fetch may then be due, or the set too old. */
-  #currentUntilMs(): number {
-    const endMs = this.#fetchedAtMs + (this.#age() < MAX_AGE_MS ? MAX_AGE_MS : LOST_AGE_MS);
-    return Math.min(endMs, Math.max(this.#fetchedAtMs + REFRESH_AGE_MS, this.#nextFetchMs));
+  #fetchLater(): void {
+    const afterFailure = this.#keys === undefined ? FIRST_RETRY_MS : RETRY_MS;
+    const delayMs = this.#failure === undefined ? REFRESH_MS : afterFailure;
+    this.#nextFetchMs = this.#now() + delayMs;
+    this.#cancelNext = this.#later(() => void this.#fetch(), delayMs);
   }
 }
 
+function afterDelay(task: () => void, delayMs: number): () => void {
+  const timer = setTimeout(task, delayMs).unref();
+  return () => {
+    clearTimeout(timer);
+  };
+}
+
+const TOO_MANY_WAIT = 'Too many calls wait for the keys that verify tokens. Try again.';
+
 /** A refusal for lack of keys that could verify the token. */
-export function keysUnavailable(cause: unknown): Refusal {
-  const message = 'The keys that verify tokens are unavailable. Try again.';
+export function keysUnavailable(
+  cause: unknown,
+  message = 'The keys that verify tokens are unavailable. Try again.',
+): Refusal {
   return { ok: false, reason: 'KEYS_UNAVAILABLE', message, cause };
 }
 
@@ -129,80 +192,6 @@ function parseHttpUrl(text: string): URL {
   if (url.username !== '' || url.password !== '')
     throw new Error('The URL of the key set must not hold credentials.');
   return url;
-}
-
-/** The keys of an issuer that can verify tokens. */
-interface KeySet {
-  /** All of them, whether they have a `kid` or not. */
-  readonly all: readonly TrustedKey[];
-  /** Those with a `kid`. A `kid` whose keys cannot verify any token maps to an empty list. */
-  readonly named: ReadonlyMap<string, readonly TrustedKey[]>;
-}
-
-/** The members that only private and symmetric keys have (RFC 7518, sections 6.2.2, 6.3.2 and 6.4). */
-const SECRET_MEMBERS = ['d', 'k'];
-
-/**
- * Reads a JSON Web Key Set (RFC 7517, section 5). Skips keys that cannot verify a token, and those whose `kid` is not a
- * string.
- *
- * @throws Error when the value is not a key set
- */
-function readKeySet(value: unknown): KeySet {
-  const keys = isJsonObject(value) ? value['keys'] : undefined;
-  if (!Array.isArray(keys) || !keys.every(isJsonObject)) throw new Error('It is not a JSON Web Key Set.');
-  const all: TrustedKey[] = [];
-  const named = new Map<string, TrustedKey[]>();
-  for (const jwk of keys) {
-    const { kid } = jwk;
-    const trusted = trustedKeysOf(jwk);
-    if (kid === undefined || typeof kid === 'string') all.push(...trusted);
-    if (typeof kid === 'string') named.set(kid, [...(named.get(kid) ?? []), ...trusted]);
-  }
-  return { all, named };
-}
-
-/** The key of a token, or why there is none. */
-type FoundKey =
-  | { readonly key: TrustedKey }
-  | {
-      /** A sentence for the client. */
-      readonly fault: string;
-      /** Whether a newer set may have the key: it is unknown or ambiguous in this one. */
-      readonly mayAppear: boolean;
-    };
-
-/**
- * The key of a token with this `alg`: the one that its `kid` names, or without `kid`, which is optional (RFC 7515,
- * section 4.1.4), the only one that fits. Keys are never tried in turn.
- */
-function findKey({ all, named }: KeySet, alg: Algorithm, kid: string | undefined): FoundKey {
-  const candidates = kid === undefined ? all : named.get(kid);
-  if (candidates === undefined)
-    return { fault: "The token's kid names no key of the issuer.", mayAppear: true };
-  const [key, ...others] = candidates.filter(({ algorithms }) => algorithms.includes(alg));
-  if (key !== undefined && others.length === 0) return { key };
-  if (kid !== undefined)
-    return { fault: "The token's kid does not name a key for its alg.", mayAppear: false };
-  const fault =
-    key === undefined
-      ? 'The issuer has no key for the alg of the token.'
-      : 'The token has no kid, and several keys of the issuer fit its alg.';
-  return { fault, mayAppear: true };
-}
-
-/** The key, restricted to its `alg`; none if it is not a public key that may verify tokens. */
-function trustedKeysOf(jwk: JsonObject): TrustedKey[] {
-  const { use = 'sig', key_ops: operations = ['verify'], alg } = jwk;
-  const verifies = use === 'sig' && Array.isArray(operations) && operations.includes('verify');
-  if (!verifies || SECRET_MEMBERS.some((member) => member in jwk)) return [];
-  try {
-    const trusted = trustKeyObject(createPublicKey({ key: { ...jwk }, format: 'jwk' }));
-    const algorithms = trusted.algorithms.filter((each) => alg === undefined || alg === each);
-    return [{ ...trusted, algorithms }];
-  } catch {
-    return [];
-  }
 }
 
 /** The longest body, in bytes after decompression. */

@@ -47,7 +47,7 @@ export class FollowedTls {
     });
     this.#warnOfExpiry();
     this.#followed.onChange(() => {
-      log.info({ files, ...this.#facts() }, 'TLS files renewed');
+      log.info({ files, ...this.validity }, 'TLS files renewed');
       this.#warnOfExpiry();
     });
   }
@@ -65,15 +65,18 @@ export class FollowedTls {
     this.#followed.close();
   }
 
-  #facts(): { validTo: string } | undefined {
+  /** When the latest certificate begins and ends to be valid, as in `X509Certificate`; undefined if there is none. */
+  get validity(): Pick<X509Certificate, 'validFrom' | 'validTo'> | undefined {
     const { cert } = this.latest;
-    return cert && { validTo: new X509Certificate(cert).validTo };
+    if (cert === undefined) return undefined;
+    const { validFrom, validTo } = new X509Certificate(cert);
+    return { validFrom, validTo };
   }
 
   #warnOfExpiry(): void {
-    const facts = this.#facts();
-    if (facts === undefined || Date.parse(facts.validTo) > Date.now()) return;
-    this.#log.warn({ file: this.#files.certFile, ...facts }, 'the TLS certificate has expired');
+    const { validity } = this;
+    if (validity === undefined || Date.parse(validity.validTo) > Date.now()) return;
+    this.#log.warn({ file: this.#files.certFile, ...validity }, 'the TLS certificate has expired');
   }
 }
 

@@ -21,13 +21,15 @@ import {
 import { PATH_MAX, PATH_SYNTAX } from '../registry/path-pattern.js';
 import { REQUEST_ID_MAX, REQUEST_ID_SYNTAX } from '../registry/registry.js';
 import { METHOD_MAX, METHOD_SYNTAX, MIDDLEWARE_MAX, NAME_MAX, NAME_SYNTAX } from '../registry/route.js';
-import { ALL_SCOPES, REALM, SCOPES } from '../routes/route-service.js';
+import { DEFAULT_SCOPES, REALM, requiredScopes } from '../routes/route-service.js';
 
 const { fullName, methods } = RouteServiceDefinition;
 
+const SCOPES = requiredScopes(DEFAULT_SCOPES);
+
 const BEARER = 'bearer';
 
-const TOKEN_COMMAND = `npm run --silent token -- --scope "${ALL_SCOPES.join(' ')}" --sub me`;
+const TOKEN_COMMAND = `npm run --silent token -- --scope "${DEFAULT_SCOPES.read} ${DEFAULT_SCOPES.write}" --sub me`;
 
 /** First steps for someone who reads the document as a web page. */
 const FIRST_STEPS = `1. Get a token with \`${TOKEN_COMMAND}\`
@@ -36,7 +38,8 @@ const FIRST_STEPS = `1. Get a token with \`${TOKEN_COMMAND}\`
 3. Open an operation and click **Execute**.`;
 
 const HOW_TO_GET_TOKEN =
-  `A JWT (RFC 7519) with \`exp\`, \`sub\`, \`iss\` and \`aud\`, and its scopes in \`scope\` or \`scp\`. Get one from the
+  `A JWT (RFC 7519) with \`exp\`, \`sub\`, \`iss\` and \`aud\`, and its scopes in \`scope\` or \`scp\`. A deployment may
+give other names to its scopes and to these two claims; an error then names the scope that is missing. Get a token from the
 issuer that the service trusts or, for a service with a secret, with \`${TOKEN_COMMAND}\` in its folder. In a form that
 asks for the token, paste it alone, without the word Bearer.`.replaceAll('\n', ' ');
 
@@ -187,7 +190,8 @@ const headers: Readonly<Record<string, HeaderFacts>> = {
 };
 
 function text(maxLength: number, syntax: RegExp) {
-  return { minLength: 1, maxLength, pattern: syntax.source };
+  // JavaScript escapes a slash only for its own literals, and some generators would escape the backslash again.
+  return { minLength: 1, maxLength, pattern: syntax.source.replaceAll('\\/', '/') };
 }
 
 const UNKNOWN_FIELD = { field: 'route.handlr', description: 'Must be a known field; got "handlr".' };

@@ -13,16 +13,17 @@ export const PATH_SYNTAX = /^\/(?:[\x21-\x5b\x5d-\x7e]|\\[\x21-\x7e])*$/;
 const OPENINGS = '([{<';
 const CLOSINGS = ')]}>';
 
-const NOT_A_SLASH = /^[^/]/u;
 const NOT_VISIBLE_ASCII = /[^\x21-\x7e]/u;
-const NAME = /[A-Za-z_]\w*/y;
+const NAME = /[A-Za-z0-9_$]+|"[^"\\]+"/y;
 /** A colon that begins no parameter, with what stands in place of a name. */
-const NAMELESS = /:\w*/y;
+const NAMELESS = /:(?:"[^"\\]*"?)?/y;
 const ESCAPE = /%[0-9A-Fa-f]{2}/y;
 const PLAIN = /[^\\:*/()[\]{}<>#%?=]+/y;
 /** A bracket after a parameter's name that is a group, as in `:id(.:format)`. `(.*)` is a regular expression. */
 const GROUP_AFTER_NAME = /[({<](?:[./-]:|[/-]\*)/y;
 const CONSTRAINT = /[({<]/y;
+/** A set of characters in a constraint, `[^)\]]`. A `]` that stands first belongs to it, if another one follows. */
+const CHARACTER_SET = /\[\^?\]?(?:\\[^]|[^\]\\])*\]/y;
 /** How a parameter begins in other routers: `{id}`, `{id:[0-9]+}`, `{path...}`, `{proxy+}`, `[...slug]`, `<int:id>`. */
 const FOREIGN =
   /\{[A-Za-z_]\w*(?:[}:?=]|[*+]\d*\}|\.\.\.\})|\[\[?(?:\.\.\.)?[A-Za-z_]\w*[\]=]|<[A-Za-z_]\w*[>:(]/y;
@@ -52,10 +53,11 @@ export function erasePathParameters(path: string): string {
  * Reads the pattern of a router that writes parameters with a colon, once, from left to right:
  *
  * - `\x` is a literal x, and `::` a literal colon.
- * - `:name` is a parameter, and `*name` after `/`, `{` or `(` a wildcard.
+ * - `:name` is a parameter, and `*name` after `/`, `{` or `(` a wildcard. A name may be in double quotes: `:"user-id"`.
  * - A bracket right after a parameter's name, `(…)`, `{…}` or `<…>`, is its constraint, unless it begins as a group
  *   does: with `.`, `/` or `-` and a parameter, or with `/` or `-` and `*`.
- * - A constraint, and a bracket that begins with `(?`, is opaque: only `\` and brackets of its own kind count in it.
+ * - A constraint, and a bracket that begins with `(?`, is opaque: only `\` and brackets of its own kind count in it, and
+ *   none of these within `[…]`.
  * - All other brackets are groups of tokens.
  * - Everything else, as the modifiers `?`, `*` and `+`, is text.
  */
@@ -63,7 +65,6 @@ class PatternReader {
   readonly problems = new Set<string>();
   shape = '';
   readonly #path: string;
-  readonly #names = new Set<string>();
   /** The open groups, outermost first. */
   readonly #groups: string[] = [];
   #index = 0;
@@ -73,12 +74,13 @@ class PatternReader {
   #hasQuery = false;
   /** Where `*` and a name would be a wildcard. */
   #wildcardStart: number | undefined;
+  /** Whether a `[` from here on may begin a set of characters: once one has no end, the later ones have none either. */
+  #hasSets = true;
 
   constructor(path: string) {
     this.#path = path;
-    const first = NOT_A_SLASH.exec(path)?.[0];
     const stray = NOT_VISIBLE_ASCII.exec(path)?.[0];
-    if (first !== undefined) this.problems.add(`Must begin with "/"; got ${quote(first)}.`);
+    if (!path.startsWith('/')) this.problems.add(`Must begin with "/"; got ${quote(path)}.`);
     if (stray !== undefined)
       this.problems.add(`Must be visible ASCII characters, others percent-encoded; got ${quote(stray)}.`);
     while (this.#index < path.length) this.#readToken();
@@ -138,7 +140,7 @@ class PatternReader {
       if (this.#match(CONSTRAINT) !== '' && this.#match(GROUP_AFTER_NAME) === '') this.#readOpaque();
     } else {
       this.problems.add(
-        `Must have a name of ASCII letters, digits and "_", no digit first, after each ":", or "\\:" for a literal one; got ${quote(this.#match(NAMELESS))}.`,
+        `Must have a name of ASCII letters, digits, "_" and "$", or one in double quotes, after each ":", or "\\:" for a literal one; got ${quote(this.#match(NAMELESS))}.`,
       );
       this.#take(1, '\\:');
     }
@@ -152,11 +154,7 @@ class PatternReader {
   #readName(): boolean {
     const name = this.#match(NAME, 1);
     if (name === '') return false;
-    const sigil = this.#path.charAt(this.#index);
-    if (this.#names.has(name))
-      this.problems.add(`Must name each parameter once; got ${quote(sigil + name)} twice.`);
-    this.#names.add(name);
-    this.#take(1 + name.length, sigil);
+    this.#take(1 + name.length, this.#path.charAt(this.#index));
     return true;
   }
 
@@ -224,10 +222,18 @@ class PatternReader {
       const character = this.#path[index];
       if (character === '\\') index++;
       else if (character === opening) depth++;
+      else if (character === '[') index = this.#endOfSet(index) - 1;
       else if (character === closing && --depth === 0) return index + 1;
     }
     this.#reportUnbalanced(opening);
     return this.#path.length;
+  }
+
+  /** Where the set of characters that begins here ends. If nothing closes it, the `[` is text. */
+  #endOfSet(start: number): number {
+    CHARACTER_SET.lastIndex = start;
+    this.#hasSets &&= CHARACTER_SET.test(this.#path);
+    return this.#hasSets ? CHARACTER_SET.lastIndex : start + 1;
   }
 
   #checkReserved(character: '#' | '%' | '?' | '='): void {

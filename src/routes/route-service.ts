@@ -11,24 +11,34 @@ import { type HandlerContext, IDEMPOTENCY_KEY, IDEMPOTENT_REPLAYED, type Method 
 /** The protection space of the service, as named in challenges (RFC 9110, section 11.5). */
 export const REALM = 'route-registry';
 
-/** The scope that each method requires. */
-export const SCOPES = {
-  createRoute: 'routes:write',
-  getRoute: 'routes:read',
-} as const satisfies Record<keyof typeof RouteServiceDefinition.methods, string>;
+/** The scope that permits each kind of call. */
+export interface Scopes {
+  readonly read: string;
+  readonly write: string;
+}
 
-/** Every scope once, in alphabetical order. */
-export const ALL_SCOPES: readonly string[] = [...new Set<string>(Object.values(SCOPES))].sort();
+/** The scopes of a deployment that has not renamed them. */
+export const DEFAULT_SCOPES: Scopes = { read: 'routes:read', write: 'routes:write' };
+
+/** The scope that each method requires. */
+export function requiredScopes({ read, write }: Scopes) {
+  return { createRoute: write, getRoute: read } satisfies Record<
+    keyof typeof RouteServiceDefinition.methods,
+    string
+  >;
+}
 
 /**
  * The methods of `routing.v1.RouteService` over the registry, each with the scope that it requires.
  *
  * @param cache for encoded routes
+ * @param scopes the names of the scopes in tokens
  */
-export function routeService(registry: Registry, cache: MessageCache): Method[] {
+export function routeService(registry: Registry, cache: MessageCache, scopes: Scopes): Method[] {
+  const required = requiredScopes(scopes);
   return implement(RouteServiceDefinition, {
     createRoute: {
-      access: { scope: SCOPES.createRoute },
+      access: { scope: required.createRoute },
       handle: async (request, context) => {
         const command = toCommand(request, context);
         if (request.validateOnly) return toUnstoredMessage(await registry.check(command, context.signal));
@@ -38,7 +48,7 @@ export function routeService(registry: Registry, cache: MessageCache): Method[] 
       },
     },
     getRoute: {
-      access: { scope: SCOPES.getRoute },
+      access: { scope: required.getRoute },
       handle: async ({ routeId }, { signal }) => toMessage(await registry.get(routeId, signal)),
       // Only ids that were found become keys, and the service itself generated those.
       caching: { cache, keyOf: ({ routeId }) => routeId },

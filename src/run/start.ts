@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { escapeInvisible } from '../registry/failure.js';
-import { ALL_SCOPES } from '../routes/route-service.js';
 import { type Config, ConfigError } from '../settings/config.js';
 import { isLoopback, splitAddress, unknownSettings } from '../settings/reader.js';
 import type { TokenConfig } from '../settings/tokens.js';
@@ -173,11 +172,11 @@ function reachable(address: string): string {
   return address.replace(/^(https?:\/\/)?(?:0\.0\.0\.0|\[::\])(?=:)/, '$1localhost');
 }
 
-function tokenLine({ key, issuer }: TokenConfig, container: string | undefined): string {
+function tokenLine({ key, issuer, scopes }: TokenConfig, container: string | undefined): string {
   if (key.kind === 'publicKeyFile' || key.kind === 'jwks') return `token  from ${issuer}`;
   const program =
     container === undefined ? 'npm run --silent token --' : `docker exec ${container} node dist/token.js`;
   // `docker exec` inherits the container's settings. A second terminal does not, and only local mode works without any.
   const where = key.kind === 'local' || container !== undefined ? '' : 'with the same settings:  ';
-  return `token  ${where}export TOKEN=$(${program} --scope "${ALL_SCOPES.join(' ')}" --sub me)`;
+  return `token  ${where}export TOKEN=$(${program} --scope "${scopes.read} ${scopes.write}" --sub me)`;
 }

@@ -10,7 +10,7 @@ import {
   SettingsReader,
   splitAddress,
 } from './reader.js';
-import { isLocalMode, type TokenConfig, tokensOf } from './tokens.js';
+import { isLocalMode, type Scopes, scopesOf, type TokenConfig, tokensOf } from './tokens.js';
 import { tracesOf } from './traces.js';
 
 const BYTES_PER_MIB = 1_048_576;
@@ -132,6 +132,11 @@ export function readMigration(env: NodeJS.ProcessEnv): {
 /** Reads only the settings for tokens. @throws ConfigError with every problem */
 export function readTokens(env: NodeJS.ProcessEnv): TokenConfig {
   return read(env, (settings) => tokensOf(settings, databaseOf(settings)));
+}
+
+/** Reads only the scopes that permit calls. @throws ConfigError with every problem */
+export function readScopes(env: NodeJS.ProcessEnv): Scopes {
+  return read(env, scopesOf);
 }
 
 function read<T extends object>(env: NodeJS.ProcessEnv, build: (settings: SettingsReader) => T): T {
@@ -286,7 +291,7 @@ function pairOf(
 
 /** Reads the origins in `CORS_ORIGINS`: scheme, host, and the port unless it is the scheme's default (RFC 6454 6.2). */
 function crossOriginsOf(settings: SettingsReader): readonly string[] {
-  const origins = (settings.given('CORS_ORIGINS')?.split(',') ?? []).map((each) => each.trim());
+  const origins = settings.list('CORS_ORIGINS');
   const wrong = origins.filter((each) => !isOrigin(each));
   if (wrong.length > 0) {
     settings.refuseValue(

@@ -6,6 +6,8 @@ export interface MysqlDatabase {
   readonly engine: 'mysql';
   readonly host: string;
   readonly port: number;
+  /** The path of a unix socket, which then takes the place of host and port. */
+  readonly socket: string | undefined;
   readonly user: string;
   readonly password: string;
   readonly database: string;
@@ -23,8 +25,8 @@ const MYSQL_PORT = 3306;
 const WRONG_FORM = 'must be mysql://user:password@host:port/database or sqlite:path; got another form.';
 
 /**
- * Parses `DATABASE_URL`: `mysql://user:password@host:port/database` (percent-encoded), with TLS options in its query,
- * or `sqlite:path`.
+ * Parses `DATABASE_URL`: `mysql://user:password@host:port/database` (percent-encoded), with TLS options or a unix socket
+ * in its query, or `sqlite:path`.
  *
  * @throws Error whose message ends a sentence that begins with the setting's name; it contains no values
  */
@@ -44,10 +46,17 @@ function parseMysqlUrl(text: string): MysqlDatabase {
   const database = decoded(url.pathname.slice(1));
   if (database === '' || database.includes('/')) throw new Error(WRONG_FORM);
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  checkParameters(url.searchParams);
+  const socket = url.searchParams.get('socket') ?? undefined;
+  if (socket !== undefined && (!socket.startsWith('/') || !isLoopback(host)))
+    throw new Error(
+      'must have the absolute path of a file as socket, and localhost as host; got another one.',
+    );
   return {
     engine: 'mysql',
     host,
     port: url.port === '' ? MYSQL_PORT : Number(url.port),
+    socket,
     user: decoded(url.username),
     password: decoded(url.password),
     database,
@@ -88,8 +97,8 @@ export function isDatabaseGiven(settings: SettingsReader): boolean {
 
 /** The TLS options for MySQL; the texts are in PEM. */
 export interface MysqlTls {
-  /** The certificate authorities trusted to sign the server's certificate. */
-  readonly ca: string;
+  /** The certificate authorities trusted to sign the server's certificate; undefined for those that Node trusts. */
+  readonly ca: string | undefined;
   /** Whether the certificate must also be valid for the host of the URL. */
   readonly checksHost: boolean;
   /** The client's own certificate and key, both or neither. */
@@ -98,18 +107,12 @@ export interface MysqlTls {
 }
 
 const FILES = ['ssl-ca', 'ssl-cert', 'ssl-key'];
-const PARAMETERS = ['ssl-mode', ...FILES];
+const PARAMETERS = ['ssl-mode', ...FILES, 'socket'];
 /** The most characters of a parameter's name that a message repeats. */
 const PARAMETER_NAME_MAX = 32;
 
-/**
- * Reads the TLS options from the parameters of a MySQL URL, under the names that MySQL's own programs use; undefined
- * without TLS. The modes that check no certificate, `PREFERRED` and `REQUIRED`, are not supported: they do not prevent
- * man-in-the-middle attacks.
- *
- * @throws Error whose message ends a sentence that begins with the setting's name; its only value is a valid `ssl-mode`
- */
-function mysqlTlsOf(parameters: URLSearchParams): MysqlTls | undefined {
+/** @throws Error as `parseDatabaseUrl` does, for a parameter that is unknown, empty or there twice */
+function checkParameters(parameters: URLSearchParams): void {
   for (const name of parameters.keys()) {
     if (!PARAMETERS.includes(name))
       throw new Error(
@@ -119,6 +122,16 @@ function mysqlTlsOf(parameters: URLSearchParams): MysqlTls | undefined {
     if (count > 1) throw new Error(`must have the parameter ${name} once; got ${count}.`);
     if (parameters.get(name) === '') throw new Error(`must have a value for ${name}; got none.`);
   }
+}
+
+/**
+ * Reads the TLS options from the parameters of a MySQL URL, under the names that MySQL's own programs use; undefined
+ * without TLS. What would check no certificate or trust any server with one is not supported, since it does not prevent
+ * man-in-the-middle attacks: `PREFERRED`, `REQUIRED`, and `VERIFY_CA` with the authorities that Node trusts.
+ *
+ * @throws Error whose message ends a sentence that begins with the setting's name; its only value is a valid `ssl-mode`
+ */
+function mysqlTlsOf(parameters: URLSearchParams): MysqlTls | undefined {
   const mode = parameters.get('ssl-mode') ?? 'DISABLED';
   if (mode === 'DISABLED') {
     if (FILES.some((name) => parameters.has(name)))
@@ -129,10 +142,15 @@ function mysqlTlsOf(parameters: URLSearchParams): MysqlTls | undefined {
   }
   if (mode !== 'VERIFY_IDENTITY' && mode !== 'VERIFY_CA')
     throw new Error('must have VERIFY_IDENTITY, VERIFY_CA or DISABLED as ssl-mode; got another one.');
+  if (parameters.has('socket'))
+    throw new Error(`must have no ssl-mode but DISABLED where it has a socket; got ${mode}.`);
   if (parameters.has('ssl-cert') !== parameters.has('ssl-key'))
     throw new Error('must have both ssl-cert and ssl-key, or neither; got one.');
   const [ca, cert, key] = FILES.map((name) => contentOf(name, parameters.get(name)));
-  if (ca === undefined) throw new Error(`must have ssl-ca where it has ssl-mode=${mode}; got none.`);
+  if (ca === undefined && mode === 'VERIFY_CA')
+    throw new Error(
+      'must have ssl-ca where it has ssl-mode=VERIFY_CA, since any server has a certificate of some public authority; got none.',
+    );
   return { ca, checksHost: mode === 'VERIFY_IDENTITY', cert, key };
 }
 

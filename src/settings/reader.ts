@@ -24,6 +24,10 @@ export const SETTINGS = {
   JWT_JWKS_URL: undefined,
   JWT_ISSUER: undefined,
   JWT_AUDIENCE: undefined,
+  JWT_AUDIENCE_CLAIM: undefined,
+  JWT_SCOPE_CLAIMS: 'scope,scp',
+  JWT_READ_SCOPE: 'routes:read',
+  JWT_WRITE_SCOPE: 'routes:write',
   DUPLICATE_ROUTES: 'allow',
   DOCS: 'on',
   REFLECTION: 'on',
@@ -105,6 +109,12 @@ export class SettingsReader {
 
   text(name: DefaultedName): string {
     return this.given(name) ?? SETTINGS[name];
+  }
+
+  /** The members of a list separated by commas, without the white space around them; empty if the setting is unset. */
+  list(name: SettingName): string[] {
+    const text = this.given(name) ?? SETTINGS[name];
+    return text?.split(',').map((member) => member.trim()) ?? [];
   }
 
   oneOf<const Value extends string>(name: DefaultedName, values: readonly [Value, ...Value[]]): Value {

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Database } from './database-url.js';
-import type { SettingsReader } from './reader.js';
+import type { SettingName, SettingsReader } from './reader.js';
 
 /** The file that holds local mode's secret, and the issuer and audience of local mode's tokens. */
 const LOCAL_SECRET_FILE = 'data/jwt-secret';
@@ -30,11 +30,31 @@ export type TokenKey =
   /** A secret that the service generates in this file. */
   | { readonly kind: 'local'; readonly file: string };
 
+/** A claim, by a plain name or a JSON Pointer. */
+export interface ClaimName {
+  /** As in the setting. */
+  readonly name: string;
+  /** The names of the members that lead to the claim, outermost first; at least one. */
+  readonly path: readonly string[];
+}
+
+/** The scope that permits each kind of call. */
+export interface Scopes {
+  readonly read: string;
+  readonly write: string;
+}
+
 /** Which tokens to accept. */
 export interface TokenConfig {
   readonly key: TokenKey;
   readonly issuer: string;
-  readonly audience: string;
+  /** A token names one of them; at least one. */
+  readonly audiences: readonly string[];
+  /** The claim that stands in for an absent `aud`; undefined for none. */
+  readonly audienceClaim: ClaimName | undefined;
+  /** The claims whose values are the caller's scopes; at least one. */
+  readonly scopeClaims: readonly ClaimName[];
+  readonly scopes: Scopes;
 }
 
 const TOKEN_SETTINGS = [
@@ -44,6 +64,10 @@ const TOKEN_SETTINGS = [
   'JWT_JWKS_URL',
   'JWT_ISSUER',
   'JWT_AUDIENCE',
+  'JWT_AUDIENCE_CLAIM',
+  'JWT_SCOPE_CLAIMS',
+  'JWT_READ_SCOPE',
+  'JWT_WRITE_SCOPE',
 ] as const;
 
 /** Whether the service generates its own secret: no token setting is set, and the database is the embedded one. */
@@ -54,9 +78,12 @@ export function isLocalMode(settings: SettingsReader, { engine }: Database): boo
 /** Reads which tokens to accept; adds any problems to the reader. */
 export function tokensOf(settings: SettingsReader, database: Database): TokenConfig {
   const local: TokenKey = { kind: 'local', file: LOCAL_SECRET_FILE };
-  if (isLocalMode(settings, database)) return { key: local, issuer: LOCAL_PARTY, audience: LOCAL_PARTY };
+  const audienceClaim = audienceClaimOf(settings);
+  const permissions = { scopeClaims: scopeClaimsOf(settings), scopes: scopesOf(settings) };
+  if (isLocalMode(settings, database))
+    return { key: local, issuer: LOCAL_PARTY, audiences: [LOCAL_PARTY], audienceClaim, ...permissions };
   const issuer = settings.given('JWT_ISSUER');
-  const audience = settings.given('JWT_AUDIENCE');
+  const audiences = settings.list('JWT_AUDIENCE');
   const given = [secretOf(settings), secretFileOf(settings), publicKeyOf(settings), jwksOf(settings)];
   const keys = given.filter((key) => key !== undefined);
   if (keys.length !== 1) {
@@ -65,8 +92,57 @@ export function tokensOf(settings: SettingsReader, database: Database): TokenCon
     );
   }
   if (issuer === undefined) settings.refuse('JWT_ISSUER', 'must be the iss of every token; got none.');
-  if (audience === undefined) settings.refuse('JWT_AUDIENCE', 'must be the aud of every token; got none.');
-  return { key: keys[0] ?? local, issuer: issuer ?? '', audience: audience ?? '' };
+  if (audiences.length === 0) settings.refuse('JWT_AUDIENCE', 'must be the aud of every token; got none.');
+  if (audiences.includes(''))
+    settings.refuseValue('JWT_AUDIENCE', audiences.join(','), 'must be values separated by single commas');
+  return { key: keys[0] ?? local, issuer: issuer ?? '', audiences, audienceClaim, ...permissions };
+}
+
+/** A plain name, or a JSON Pointer (RFC 6901, section 3), whose names may hold anything: 1 to 255 characters. */
+const CLAIM_NAME = /^(?!.{256})(?:[^\s/][^\s]*|(?:\/(?:[^~/]|~[01])*)+)$/su;
+const CLAIM_FORM =
+  'a name without white space, or a JSON Pointer such as /resource_access/registry/roles, of at most 255 characters';
+
+function audienceClaimOf(settings: SettingsReader): ClaimName | undefined {
+  const name = settings.given('JWT_AUDIENCE_CLAIM');
+  if (name === undefined) return undefined;
+  if (!CLAIM_NAME.test(name)) settings.refuseValue('JWT_AUDIENCE_CLAIM', name, `must be ${CLAIM_FORM}`);
+  return claimOf(name);
+}
+
+function scopeClaimsOf(settings: SettingsReader): ClaimName[] {
+  const names = settings.list('JWT_SCOPE_CLAIMS');
+  const wrong = names.find((name) => !CLAIM_NAME.test(name));
+  if (wrong !== undefined)
+    settings.refuseValue('JWT_SCOPE_CLAIMS', wrong, `must be claims separated by commas, each ${CLAIM_FORM}`);
+  return names.map(claimOf);
+}
+
+function claimOf(name: string): ClaimName {
+  if (!name.startsWith('/')) return { name, path: [name] };
+  const steps = name.slice(1).split('/');
+  return { name, path: steps.map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~')) };
+}
+
+/** One scope-token (RFC 6749, section 3.3) of at most 255 characters. */
+const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]{1,255}$/;
+
+/** Reads the scopes that permit calls; adds any problems to the reader. */
+export function scopesOf(settings: SettingsReader): Scopes {
+  const scopeOf = (name: Extract<SettingName, `JWT_${string}_SCOPE`>): string => {
+    const scope = settings.text(name);
+    if (!SCOPE.test(scope))
+      settings.refuseValue(
+        name,
+        scope,
+        'must be one scope: 1 to 255 visible ASCII characters except quotation marks and backslashes',
+      );
+    return scope;
+  };
+  const scopes = { read: scopeOf('JWT_READ_SCOPE'), write: scopeOf('JWT_WRITE_SCOPE') };
+  if (scopes.read === scopes.write)
+    settings.refuseValue('JWT_WRITE_SCOPE', scopes.write, 'must differ from JWT_READ_SCOPE');
+  return scopes;
 }
 
 function secretOf(settings: SettingsReader): TokenKey | undefined {

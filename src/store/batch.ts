@@ -28,10 +28,12 @@ const MAX_BATCH_BYTES = 1_000_000;
 
 /** How many statements of one kind may run at a time. All kinds together have at most the connections of the pool. */
 interface Pace {
-  /** The most concurrent statements while all waiting calls fit into one batch. */
+  /** The most concurrent statements while the waiting calls do not fill a batch. */
   readonly most: number;
-  /** The most concurrent statements while more calls wait: a distant database serves more only with concurrency. */
+  /** The most concurrent statements while they do: a distant database serves more only with concurrency. */
   readonly mostWhenFull: number;
+  /** The most entries of one statement; default: 64. */
+  readonly longest?: number;
 }
 
 const PACES = {
@@ -41,6 +43,10 @@ const PACES = {
   'when full': { most: 1, mostWhenFull: 4 },
   /** For transactions, which keep a connection for several round trips. */
   'in turn': { most: 1, mostWhenFull: 2 },
+  /** For rows of which one may be refused or wait, and the others are not to wait for it. */
+  alone: { most: 4, mostWhenFull: 4, longest: 1 },
+  /** For rows that are likely to wait for a lock, each with a connection of its own. */
+  'alone, locked': { most: 2, mostWhenFull: 2, longest: 1 },
 } as const satisfies Record<string, Pace>;
 
 /** An entry of the queue, with the promise of its outcome. */
@@ -61,7 +67,7 @@ export function batched<Entry extends Waiting, Outcome>(
   pace: keyof typeof PACES,
   run: (entries: readonly Entry[]) => Promise<readonly (Outcome | Error)[]>,
 ): (entry: Entry) => Promise<Outcome> {
-  const { most, mostWhenFull }: Pace = PACES[pace];
+  const { most, mostWhenFull, longest = MAX_BATCH }: Pace = PACES[pace];
   const queue: Queued<Entry, Outcome>[] = [];
   let underWay = 0;
   /** How many entries at the head of the queue came in an earlier iteration of the event loop. */
@@ -70,8 +76,9 @@ export function batched<Entry extends Waiting, Outcome>(
 
   function sendReady(): void {
     while (ready > 0) {
-      const length = lengthOfBatch(queue);
-      if (underWay >= (length < queue.length ? mostWhenFull : most)) return;
+      const length = lengthOfBatch(queue, longest);
+      const isFull = length === longest || length < queue.length;
+      if (underWay >= (isFull ? mostWhenFull : most)) return;
       ready = Math.max(ready - length, 0);
       const batch = queue.splice(0, length).filter((queued) => {
         const wanted = isWanted(queued.entry);
@@ -115,8 +122,8 @@ export function batched<Entry extends Waiting, Outcome>(
 }
 
 /** How many entries at the head of the queue form a batch: at least one. */
-function lengthOfBatch(queue: readonly { readonly entry: Waiting }[]): number {
-  const most = Math.min(queue.length, MAX_BATCH);
+function lengthOfBatch(queue: readonly { readonly entry: Waiting }[], longest: number): number {
+  const most = Math.min(queue.length, longest);
   let bytes = 0;
   for (let length = 0; length < most; length++) {
     bytes += queue[length]?.entry.bytes ?? 0;

@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs';
 import { connect, isIP, type Socket } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import createKnex, { type Knex } from 'knex';
 import type { Database, MysqlDatabase, MysqlTls } from '../settings/database-url.js';
 import { isBusy, isOutOfReach, isWrongServer } from './driver-errors.js';
+import { SESSION_FOR_MIGRATIONS, sessionForCalls, setUpSession, type Variables } from './session.js';
 
 /** How long a call waits for a free connection, in milliseconds: less than the default deadline of a call. */
 const ACQUIRE_TIMEOUT_MS = 3_000;
@@ -13,30 +14,46 @@ const ACQUIRE_TIMEOUT_MS = 3_000;
 const CONNECT_TIMEOUT_MS = 2_000;
 /** The most connections to MySQL: a process on two cores cannot keep more of them busy. */
 const POOL_MAX = 10;
-/** How long a writer waits for another process's write to the embedded database, in milliseconds. */
+/** How long a migration, or what opens or closes the embedded database, waits for another process, in milliseconds. */
 const BUSY_TIMEOUT_MS = 2_000;
+/**
+ * How long the statement of a call does, in milliseconds. Its driver blocks the whole process meanwhile, so the statement
+ * is sent again instead.
+ */
+const BUSY_TIMEOUT_OF_CALLS_MS = 10;
 
 /**
- * Opens the database. The embedded database is created, with its folder, if it does not exist. For MySQL, the first
- * query connects. `closeDatabase` must be called at the end.
+ * Opens the database to serve calls. The embedded database is created, with its folder, if it does not exist. For MySQL,
+ * the first query connects. `closeDatabase` must be called at the end.
  *
- * @param silenceMs how long MySQL may stay silent before its connection is dropped, in milliseconds; default: 0, no
- *   limit, since a migration may take long
+ * @param deadlineMs the longest time of a call, in milliseconds: a connection that is silent for longer is dropped
  * @throws Error when the files of the embedded database cannot be written
  */
-export function openDatabase(database: Database, silenceMs = 0): Knex {
-  return database.engine === 'mysql' ? openMysql(database, silenceMs) : openEmbedded(database.file);
+export function openForCalls(database: Database, deadlineMs: number): Knex {
+  if (database.engine === 'sqlite') return openEmbedded(database.file, BUSY_TIMEOUT_OF_CALLS_MS);
+  return openMysql(database, { session: sessionForCalls(deadlineMs), silenceMs: deadlineMs });
+}
+
+/**
+ * Opens the database to migrate it, as `openForCalls` does, but without limits of time, since a migration may take long.
+ *
+ * @throws Error when the files of the embedded database cannot be written
+ */
+export function openForMigrations(database: Database): Knex {
+  if (database.engine === 'sqlite') return openEmbedded(database.file, BUSY_TIMEOUT_MS);
+  return openMysql(database, { session: SESSION_FOR_MIGRATIONS, silenceMs: 0 });
 }
 
 /** Connections that no pool uses again. */
 const discarded = new WeakSet<object>();
 
-/** Makes the pool replace a connection that it lent, once it is released. */
+/** Makes the pool replace a connection that it lent, once it is released. MySQL's ends at once, with its transaction. */
 export function discard(connection: object): void {
   discarded.add(connection);
+  (connection as Partial<MysqlConnection>).destroy?.();
 }
 
-/** `host:port` of a database that `openDatabase` has opened; undefined for the embedded one. */
+/** `host:port`, or the path of the socket, of a database that is open; undefined for the embedded one. */
 export function addressOf(knex: Knex): string | undefined {
   return (knex.userParams as { readonly address?: string } | undefined)?.address;
 }
@@ -44,7 +61,10 @@ export function addressOf(knex: Knex): string | undefined {
 /** Closes all connections. The file of the embedded database is then complete, and its write-ahead log is empty. */
 export async function closeDatabase(knex: Knex, { engine }: Database): Promise<void> {
   // If the checkpoint fails, for example on a full disk, nothing is lost: the log stays next to the file.
-  if (engine === 'sqlite') await knex.raw('PRAGMA wal_checkpoint(TRUNCATE)').catch(ignore);
+  if (engine === 'sqlite') {
+    await knex.raw(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`).catch(ignore);
+    await knex.raw('PRAGMA wal_checkpoint(TRUNCATE)').catch(ignore);
+  }
   await knex.destroy();
 }
 
@@ -58,10 +78,21 @@ function ignore(): void {
 interface MysqlConnection {
   readonly stream: Socket;
   on(event: 'error', listener: () => void): void;
-  query(sql: string, done: (error: Error | null) => void): void;
+  query(sql: string, done: (error: Error | null, answer: unknown) => void): void;
+  /** Closes the connection at once, which ends its transaction. */
+  destroy(): void;
 }
 
-function openMysql({ host, port, user, password, database, tls }: MysqlDatabase, silenceMs: number): Knex {
+interface MysqlUse {
+  readonly session: Variables;
+  /** How long a connection may stay silent before it is dropped, in milliseconds; 0 for any time. */
+  readonly silenceMs: number;
+}
+
+function openMysql(
+  { host, port, socket, user, password, database, tls }: MysqlDatabase,
+  { session, silenceMs }: MysqlUse,
+): Knex {
   const fresh = new FreshConnections();
   const knex = createKnex({
     client: 'mysql2',
@@ -71,6 +102,8 @@ function openMysql({ host, port, user, password, database, tls }: MysqlDatabase,
     connection: {
       ...(tls === undefined ? { host } : tlsOptions(tls, host, port)),
       port,
+      // With a path, mysql2 ignores host and port.
+      ...(socket !== undefined && { socketPath: socket }),
       user,
       password,
       database,
@@ -95,27 +128,45 @@ function openMysql({ host, port, user, password, database, tls }: MysqlDatabase,
             Object.assign(new Error('The database is silent.'), { code: 'ETIMEDOUT' }),
           );
         });
-        // Overrides the server's defaults: text is kept as sent, and values that are too long or invalid are refused,
-        // not truncated.
-        connection.query(
-          "SET NAMES utf8mb4, SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
-          done,
+        setUpSession(session, queryOn(connection)).then(
+          () => {
+            done(null);
+          },
+          (error: unknown) => {
+            // Knex forgets a connection that fails here, but leaves it open.
+            connection.destroy();
+            done(error as Error);
+          },
         );
       },
     },
   });
   fresh.follow(knex);
-  knex.userParams = { address: host.includes(':') ? `[${host}]:${port}` : `${host}:${port}` };
+  knex.userParams = { address: socket ?? (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`) };
   return knex;
+}
+
+function queryOn(connection: MysqlConnection): (statement: string) => Promise<unknown> {
+  return (statement) =>
+    new Promise((resolve, reject) => {
+      connection.query(statement, (error, answer) => {
+        if (error === null) resolve(answer);
+        else reject(error);
+      });
+    });
 }
 
 interface SqliteConnection {
   pragma(text: string): unknown;
+  close(): void;
 }
 
-function openEmbedded(filename: string): Knex {
+/** @param busyMs how long a statement waits for a lock of another process, in milliseconds */
+function openEmbedded(filename: string, busyMs: number): Knex {
   if (filename !== ':memory:') requireWritable(filename);
   let usable = true;
+  // Calls wait only once the database is open.
+  let openingMs = BUSY_TIMEOUT_MS;
   const knex = createKnex({
     // libsql, installed under the name by which Knex loads this interface.
     client: 'better-sqlite3',
@@ -129,11 +180,20 @@ function openEmbedded(filename: string): Knex {
       max: 1,
       validate: (connection: SqliteConnection) => usable && !discarded.has(connection),
       afterCreate: (connection: SqliteConnection, done: (error: Error | null) => void) => {
+        try {
+          connection.pragma(`busy_timeout = ${openingMs}`);
+          connection.pragma('journal_mode = WAL');
+          // Every commit reaches the disk, as with InnoDB's default.
+          connection.pragma('synchronous = FULL');
+          connection.pragma(`busy_timeout = ${busyMs}`);
+        } catch (error) {
+          // Knex forgets a connection that fails here, but leaves it open.
+          connection.close();
+          done(error as Error);
+          return;
+        }
         usable = true;
-        connection.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
-        connection.pragma('journal_mode = WAL');
-        // Every commit reaches the disk, as with InnoDB's default.
-        connection.pragma('synchronous = FULL');
+        openingMs = busyMs;
         done(null);
       },
     },
@@ -184,7 +244,7 @@ interface DriverOptions {
 /** The options that make mysql2 verify the server before it sends the login. */
 function tlsOptions({ ca, checksHost, cert, key }: MysqlTls, host: string, port: number): DriverOptions {
   const ssl = {
-    ca,
+    ...(ca !== undefined && { ca }),
     verifyIdentity: checksHost,
     minVersion: 'TLSv1.2',
     ...(cert !== undefined && key !== undefined && { cert, key }),
@@ -198,8 +258,8 @@ function tlsOptions({ ca, checksHost, cert, key }: MysqlTls, host: string, port:
 const { R_OK, W_OK, X_OK } = constants;
 
 /**
- * Creates the folder of the embedded database if it is missing, open to its owner alone, and checks that the files can be
- * written. SQLite itself would open read-only files, and fail only at the first insert.
+ * Creates the folder and the file of the embedded database if they are missing, open to their owner alone, and checks that
+ * the files can be written. SQLite itself would open read-only files, and fail only at the first insert.
  *
  * @throws Error with a sentence that names the file by its full path, the cause and the remedy
  */
@@ -211,6 +271,8 @@ export function requireWritable(file: string): void {
     const present = [path, `${path}-wal`, `${path}-shm`].filter((each) => kindOf(each) === 'file');
     for (const each of present) accessSync(each, R_OK | W_OK);
     if (present.length < 3) accessSync(folder, W_OK | X_OK);
+    // Before SQLite does, which would let others read it. The files beside it get the same mode.
+    closeSync(openSync(path, 'a', 0o600));
   } catch (error) {
     throw new Error(
       `The embedded database ${path} cannot be written: ${(error as Error).message}. Let this user write the file and its folder, or name another file in DATABASE_URL.`,

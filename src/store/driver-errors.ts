@@ -19,12 +19,19 @@ type Numbers = ReadonlySet<number | undefined>;
 // Named as in dev.mysql.com/doc/mysql-errors/en/server-error-reference.html and
 // mariadb.com/docs/server/reference/error-codes.
 const ER_DBACCESS_DENIED_ERROR = 1044;
+/** The user has no grant for this kind of statement on the table, or on one of its columns. */
+const ER_TABLEACCESS_DENIED_ERROR = 1142;
+const ER_COLUMNACCESS_DENIED_ERROR = 1143;
 /** A Galera node that is not, or no longer, part of the cluster's majority. */
 const ER_UNKNOWN_COM_ERROR = 1047;
 const ER_BAD_DB_ERROR = 1049;
 /** The statement exceeds `max_allowed_packet`. The server closes the connection. */
 const ER_NET_PACKET_TOO_LARGE = 1153;
 const ER_TOO_MANY_USER_CONNECTIONS = 1203;
+/** A lock on a row or on the table was not released in time. The statement was rolled back. */
+const ER_LOCK_WAIT_TIMEOUT = 1205;
+/** The transaction was rolled back. */
+const ER_LOCK_DEADLOCK = 1213;
 const ER_USER_LIMIT_REACHED = 1226;
 /** `read_only` or `super_read_only`. */
 const ER_OPTION_PREVENTS_STATEMENT = 1290;
@@ -43,6 +50,9 @@ const ER_TRANSACTION_ROLLBACK_DURING_COMMIT = 3101;
 /** In class 42, but the server refuses the user, or the database does not exist, for example before a restore. */
 const LOGIN_NUMBERS: Numbers = new Set([ER_DBACCESS_DENIED_ERROR, ER_BAD_DB_ERROR]);
 
+/** In class 42, where most errors are bugs: the operator can mend these with a grant. */
+const GRANT_NUMBERS: Numbers = new Set([ER_TABLEACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR]);
+
 /** In class 42, but the user only has too many connections or statements at the moment. */
 const CROWDED_NUMBERS: Numbers = new Set([ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED]);
 
@@ -58,6 +68,9 @@ const WRONG_SERVER_NUMBERS: Numbers = new Set([
   ER_INNODB_READ_ONLY,
   ER_TRANSACTION_ROLLBACK_DURING_COMMIT,
 ]);
+
+/** Errors of a statement that certainly stored nothing, though a retry may succeed. */
+const NOT_EXECUTED_NUMBERS: Numbers = new Set([...WRONG_SERVER_NUMBERS, ER_LOCK_DEADLOCK]);
 
 /** The name of Knex's error for a connection or a response that did not arrive in time. */
 const TIMEOUT = 'KnexTimeoutError';
@@ -86,10 +99,12 @@ const AWAY_SQLITE = /^SQLITE_(?:BUSY|LOCKED|IOERR|FULL|READONLY|CANTOPEN)/;
 
 /**
  * What an error of a server, or of a proxy in front of it, means. `conflict`: a key exists. `values refused`: other rows
- * may be stored. `refused`: so would be any other statement of this kind. `passing`: the statement failed for now, but
- * may have been executed all the same; most such errors have the generic SQLSTATE `HY000`, or none.
+ * may be stored. `refused`: so would be any other statement of this kind. `locked`: somebody held a lock for too long.
+ * `passing`: the statement failed for now, but may have been executed all the same; most such errors have the generic
+ * SQLSTATE `HY000`, or none.
  */
-type Meaning = 'conflict' | 'values refused' | 'refused' | 'login refused' | 'crowded' | 'late' | 'passing';
+type Meaning =
+  'conflict' | 'values refused' | 'refused' | 'login refused' | 'crowded' | 'late' | 'locked' | 'passing';
 
 /** The meanings of errors that are no failure of the database. */
 const REFUSALS: ReadonlySet<Meaning | undefined> = new Set([
@@ -105,6 +120,7 @@ function meaningOf({ errno = 0, sqlState = '', code }: DriverError): Meaning | u
   if (errno < FIRST_SERVER_ERROR) return undefined;
   const sqlClass = sqlState.slice(0, 2);
   if (LATE_NUMBERS.has(errno)) return 'late';
+  if (errno === ER_LOCK_WAIT_TIMEOUT) return 'locked';
   if (CROWDED_NUMBERS.has(errno) || sqlState === CROWDED_STATE) return 'crowded';
   if (LOGIN_NUMBERS.has(errno) || sqlClass === LOGIN_CLASS) return 'login refused';
   if (sqlClass === KEY_CLASS) return 'conflict';
@@ -122,13 +138,23 @@ export function isRefusedForRow(error: unknown): boolean {
   return meaningOf(facts(error)) === 'values refused';
 }
 
+/** Whether the statement waited in vain for a lock on a row or on the table. This attempt stored nothing. */
+export function isLockWait(error: unknown): boolean {
+  return meaningOf(facts(error)) === 'locked';
+}
+
 /**
  * Whether a retry of the statement may succeed, possibly over another connection. The failed attempt may also have
  * succeeded without a response.
  */
 export function isTransient(error: unknown): boolean {
   const driverError = facts(error);
-  return meaningOf(driverError) === 'passing' || LOST_CODES.has(driverError.code);
+  return meaningOf(driverError) === 'passing' || LOST_CODES.has(driverError.code) || isBusy(error);
+}
+
+/** Whether the failed attempt of an `INSERT` may have stored its rows all the same. */
+export function mayHaveStored(error: unknown): boolean {
+  return isTransient(error) && !isBusy(error) && !NOT_EXECUTED_NUMBERS.has(facts(error).errno);
 }
 
 /** Whether the connection leads to a server that cannot execute the statement. Older connections may lead there too. */
@@ -160,6 +186,11 @@ export function troubleWith(error: unknown): string {
     : 'The database named by DATABASE_URL cannot be used';
 }
 
+/** Whether the connection to MySQL ended with this error, so that whatever is sent over it later fails as well. */
+export function endsConnection(error: unknown): boolean {
+  return facts(error).fatal === true;
+}
+
 /** Whether another process kept the embedded database locked for longer than a statement waits. */
 export function isBusy(error: unknown): boolean {
   return facts(error).code?.startsWith('SQLITE_BUSY') === true;
@@ -181,14 +212,27 @@ export class DatabaseError extends Error {
    *
    * @param address `host:port`; undefined for the embedded database
    */
-  constructor({ code, errno }: Pick<DriverError, 'code' | 'errno'>, address?: string) {
+  constructor({ code, errno, sql }: Pick<DriverError, 'code' | 'errno' | 'sql'>, address?: string) {
     const silent = code === undefined && errno === undefined;
     const answer = silent ? 'nothing in time' : (code ?? 'an error without a name');
     const database = address === undefined ? 'The database' : `The database at ${address}`;
-    super(`${database} answered ${answer} (${errno ?? 'no number'}).`);
+    const grant = GRANT_NUMBERS.has(errno) ? /^\w+/.exec(sql ?? '')?.[0].toUpperCase() : undefined;
+    const remedy = grant === undefined ? '' : ` Its user lacks the grant ${grant} on the table routes.`;
+    super(`${database} answered ${answer} (${errno ?? 'no number'}).${remedy}`);
     delete this.stack;
     this.code = code;
     this.errno = errno;
+  }
+}
+
+/** The sessions of MySQL are not as the service needs them, so it does not use them. */
+export class UnfitSession extends Error {
+  override readonly name = 'UnfitSession';
+
+  /** @param fault what is wrong with the sessions, as a clause without its subject */
+  constructor(fault: string) {
+    super(`Sessions of the database ${fault}.`);
+    delete this.stack;
   }
 }
 
@@ -201,11 +245,12 @@ export class DatabaseError extends Error {
  * @param address `host:port` of the database; undefined for the embedded one
  */
 export function translate(error: unknown, address?: string): unknown {
+  if (error instanceof UnfitSession) return storeUnavailable(error);
   const driverError = facts(error);
-  const { errno, code, name } = driverError;
+  const { errno, code, sql, name } = driverError;
   const timedOut = name === TIMEOUT;
   if (code === undefined && errno === undefined && !timedOut) return error;
-  const bare = new DatabaseError(timedOut ? {} : { code, errno }, address);
+  const bare = new DatabaseError(timedOut ? {} : { code, errno, sql }, address);
   const meaning = meaningOf(driverError);
   if (meaning === 'late') return new Failure('DEADLINE_EXCEEDED', DEADLINE_PASSED, { cause: bare });
   if (meaning !== undefined) return REFUSALS.has(meaning) ? bare : storeUnavailable(bare);
@@ -224,6 +269,9 @@ interface DriverError {
   readonly sqlState?: string | undefined;
   readonly code?: string | undefined;
   readonly name?: string | undefined;
+  /** The statement. */
+  readonly sql?: string | undefined;
+  readonly fatal?: boolean | undefined;
 }
 
 function facts(error: unknown): DriverError {

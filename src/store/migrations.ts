@@ -1,8 +1,9 @@
 import type { Knex } from 'knex';
 import type { Database } from '../settings/database-url.js';
+import { endsConnection } from './driver-errors.js';
 import { createRoutes, isMysql } from './migrations/0001-routes.js';
 import { shapesAsText } from './migrations/0002-shapes-as-text.js';
-import { patternShapes } from './migrations/0003-pattern-shapes.js';
+import { patternShapes, rereadPaths } from './migrations/0003-pattern-shapes.js';
 
 /**
  * A step of the schema. MySQL commits every statement, so an interrupted run leaves some of its changes: each direction
@@ -11,6 +12,8 @@ import { patternShapes } from './migrations/0003-pattern-shapes.js';
 export interface Migration {
   /** Four digits for its order, then its purpose: `0004-owner`. */
   readonly name: string;
+  /** The table that `down` drops; default: none. */
+  readonly drops?: string;
   up(knex: Knex): Promise<void>;
   down(knex: Knex): Promise<void>;
 }
@@ -41,19 +44,75 @@ export function migrateUp(knex: Knex, migrations = MIGRATIONS): Promise<string[]
   });
 }
 
+interface Rollback {
+  /** Whether a table with rows may be dropped; default: no. */
+  readonly force?: boolean;
+  readonly migrations?: readonly Migration[];
+}
+
 /**
- * Rolls back the newest migration, with its data, and returns its name; empty if there is none. Waits for other
- * processes and completes an interrupted run, as `migrateUp` does.
+ * Rolls the newest migration back, with the data that it made room for. Resolves with whether it was applied: since it is
+ * named, a repeated call never rolls back another one. Waits for other processes and completes an interrupted run, as
+ * `migrateUp` does.
  *
- * @throws Error when another process migrates for longer than a minute, or a later version has migrated the database
+ * @throws Error when this version has no such migration, or a newer one is applied; when it would drop a table with rows
+ *   without `force`, or `force` is given and it drops none; when another process migrates for longer than a minute
  */
-export function migrateDown(knex: Knex, migrations = MIGRATIONS): Promise<string[]> {
+export async function migrateDown(
+  knex: Knex,
+  name: string,
+  { force = false, migrations = MIGRATIONS }: Rollback = {},
+): Promise<boolean> {
+  const migration = migrations.find((each) => each.name === name);
+  if (migration === undefined)
+    throw new Error(
+      `${JSON.stringify(name)} is no migration of this version, which has ${migrations.map((each) => each.name).join(', ')}.`,
+    );
+  const { drops } = migration;
+  if (force && drops === undefined)
+    throw new Error(`Rolling ${name} back drops no table. Leave out --force.`);
   return locked(knex, async (connection) => {
+    // In the order of their numbers, with one that 0.1.0 has not completed.
+    const applied = (await connection.schema.hasTable(HISTORY))
+      ? await connection(HISTORY).orderBy('name').pluck<string[]>('name')
+      : [];
+    if (!applied.includes(name)) return false;
+    const newest = applied.at(-1) ?? name;
+    if (newest !== name) throw new Error(`${name} is not the newest migration. Roll ${newest} back first.`);
+    if (drops !== undefined && !force && (await hasRows(connection, drops)))
+      throw new Error(
+        `Rolling ${name} back drops the table ${drops}, which has rows. Back it up, then repeat this with --force.`,
+      );
     await connection.migrate.forceFreeMigrationsLock();
-    const config = { migrationSource: sourceOf(migrations) };
-    const [, names] = (await connection.migrate.down(config)) as [number, string[]];
-    return names;
+    await connection.migrate.down({ migrationSource: sourceOf(migrations), name });
+    return true;
   });
+}
+
+/** Whether there is such a table, and a row in it. */
+async function hasRows(knex: Knex, table: string): Promise<boolean> {
+  return (await knex.schema.hasTable(table)) && (await knex(table).first(knex.raw('1'))) !== undefined;
+}
+
+/**
+ * Gives every route the shape that this version gives it, if another version has stored it meanwhile. Resolves with the
+ * number of changed routes; can safely run again. Instances of this version may run: the embedded database is locked only
+ * for a batch at a time.
+ *
+ * @throws Error when the database has not exactly the migrations of this version, or another process migrates for longer
+ *   than a minute
+ */
+export async function rereadShapes(knex: Knex, migrations = MIGRATIONS): Promise<number> {
+  const { applied, pending } = await migrationStatus(knex, migrations);
+  if (pending.length > 0)
+    throw new Error(`The database lacks ${pending.join(', ')}. Migrate it first, without options.`);
+  if (applied.length > migrations.length)
+    throw new Error(
+      `A later version has migrated the database (${String(applied.at(-1))}). Use that version.`,
+    );
+  return isMysql(knex)
+    ? locked(knex, (connection) => rereadPaths(connection))
+    : rereadPaths(knex, (work) => locked(knex, work));
 }
 
 /**
@@ -121,8 +180,16 @@ export function locked<T>(knex: Knex, work: (connection: Knex) => Promise<T>, wa
 }
 
 /** Uses a Knex transaction, since it keeps one connection to the end, even if its statements commit. */
-function lockedByName<T>(knex: Knex, work: (connection: Knex) => Promise<T>, waitMs: number): Promise<T> {
-  return knex.transaction(async (connection) => {
+async function lockedByName<T>(
+  knex: Knex,
+  work: (connection: Knex) => Promise<T>,
+  waitMs: number,
+): Promise<T> {
+  let lost: unknown;
+  const result = knex.transaction(async (connection) => {
+    connection.on('query-error', (error: unknown) => {
+      if (endsConnection(error)) lost ??= error;
+    });
     const taken = connection.raw(`get_lock(${LOCK}, ?) as taken`, [waitMs / 1_000]);
     const answer = await connection.first<{ taken: number | null } | undefined>(taken);
     if (answer?.taken !== 1)
@@ -138,6 +205,12 @@ function lockedByName<T>(knex: Knex, work: (connection: Knex) => Promise<T>, wai
       await connection.raw(`select release_lock(${LOCK})`).catch(() => undefined);
     }
   });
+  try {
+    return await result;
+  } catch (error) {
+    // Knex reports a rollback that failed on the lost connection.
+    throw lost ?? error;
+  }
 }
 
 /** Writes in the first statement, which makes SQLite wait for the write lock as it does at `BEGIN IMMEDIATE`. */

@@ -2,9 +2,22 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { isWanted, NotSent, type Waiting } from './batch.js';
 import { addressOf, discard } from './database.js';
-import { isConflict, isOutOfReach, isRefusedForRow, isTransient, translate } from './driver-errors.js';
 import {
-  insertOf,
+  DatabaseError,
+  isConflict,
+  isLockWait,
+  isOutOfReach,
+  isRefusedForRow,
+  isTransient,
+  mayHaveStored,
+  storeUnavailable,
+  translate,
+  UnfitSession,
+} from './driver-errors.js';
+import { isMysql } from './migrations/0001-routes.js';
+import {
+  boundInsertOf,
+  literalInsertOf,
   type NewRouteRow,
   type RouteRow,
   selectOfIds,
@@ -12,9 +25,19 @@ import {
   type StoredRow,
   type UniqueValues,
 } from './route-row.js';
+import { requireNoTransaction } from './session.js';
+
+/** Ends a transaction on MySQL, whatever its `completion_type`: no other one follows, and the connection stays. */
+const COMMIT = 'commit and no chain no release';
 
 /** The time limit of a health check once it is sent, in milliseconds; its connection is then discarded. */
 const CHECK_LIMIT_MS = 2_000;
+
+/**
+ * An `INSERT` that has waited this long for a lock in vain, in milliseconds, has waited for the table: the error is the
+ * same, but the server's limits (`session.ts`) are one second for a row, and at least three for the table.
+ */
+const TABLE_LOCK_MS = 2_000;
 
 /** A call that a statement serves. */
 export interface ServedCall extends Waiting {
@@ -33,8 +56,8 @@ interface Inserted<Call> {
   /** The rows of its last attempt. */
   readonly sent: readonly RowOfCall<Call>[];
   /**
-   * The driver's error by which the database refused one of the rows, so that this attempt stored none of them; an
-   * earlier one may have stored them without a response. Undefined if all of them are stored.
+   * The driver's error by which the database refused one of the rows, or gave up waiting for its lock, so that this
+   * attempt stored none of them; an earlier one may have stored them without a response. Undefined if all are stored.
    */
   readonly refusal?: unknown;
 }
@@ -46,10 +69,14 @@ interface Inserted<Call> {
 export class RouteStatements {
   readonly #knex: Knex;
   readonly #observers: StatementObservers;
+  readonly #isMysql: boolean;
+  /** The calls whose row an attempt without an answer may have stored. */
+  readonly #perhapsStored = new WeakSet<ServedCall>();
 
   constructor(knex: Knex, observers: StatementObservers) {
     this.#knex = knex;
     this.#observers = observers;
+    this.#isMysql = isMysql(knex);
   }
 
   /**
@@ -62,20 +89,40 @@ export class RouteStatements {
     rowsOf: (wanted: readonly Call[]) => readonly RowOfCall<Call>[],
   ): Promise<Inserted<Call>> {
     let sent: readonly RowOfCall<Call>[] = [];
-    const insert = (attempt: number): Promise<unknown> =>
+    let sentAt = 0;
+    const insert = (attempt: number): Promise<void> =>
       this.#connected(calls, (connection, wanted) => {
         sent = rowsOf(wanted);
-        const { text, values } = insertOf(sent.map(({ row }) => row));
-        const query = this.#knex.raw(text, values);
-        const served = sent.map(({ call }) => call);
-        return this.#observed(query.connection(connection), { operation: 'INSERT', attempt }, served);
+        sentAt = performance.now();
+        return this.#insertOnce(connection, sent, attempt);
       });
     try {
       await inAttempts(insert);
       return { sent };
     } catch (error) {
-      if (isConflict(error) || isRefusedForRow(error)) return { sent, refusal: error };
+      const isOfRow = isLockWait(error) && performance.now() - sentAt < TABLE_LOCK_MS;
+      if (isOfRow || isConflict(error) || isRefusedForRow(error)) return { sent, refusal: error };
       throw this.translated(error);
+    }
+  }
+
+  async #insertOnce(
+    connection: object,
+    sent: readonly RowOfCall<ServedCall>[],
+    attempt: number,
+  ): Promise<void> {
+    const rows = sent.map(({ row }) => row);
+    const calls = sent.map(({ call }) => call);
+    const { text, values } = this.#isMysql ? literalInsertOf(rows) : boundInsertOf(rows);
+    const query: PromiseLike<unknown> = this.#knex.raw(text, values).connection(connection);
+    try {
+      const answer = await this.#observed(query, { operation: 'INSERT', attempt }, calls);
+      // Behind a proxy, this server need not be the one whose session was read back.
+      if (this.#isMysql) requireNoTransaction((answer as [unknown])[0]);
+    } catch (error) {
+      if (error instanceof UnfitSession) discard(connection);
+      if (mayHaveStored(error)) for (const call of calls) this.#perhapsStored.add(call);
+      throw error;
     }
   }
 
@@ -124,6 +171,17 @@ export class RouteStatements {
   /** A driver's error as the rest of the service knows it. */
   translated(error: unknown): unknown {
     return translate(error, addressOf(this.#knex));
+  }
+
+  /**
+   * The failure of one of several calls that an error ends. A refusal is the last word only on a row that no earlier
+   * attempt may have stored.
+   *
+   * @param error as `translated` returns it
+   */
+  failureOf(call: ServedCall, error: unknown): Error {
+    const isUnknown = error instanceof DatabaseError && this.#perhapsStored.has(call);
+    return isUnknown ? storeUnavailable(error) : (error as Error);
   }
 
   /** Uses a connection of the pool for those of the calls that are wanted once there is one. */
@@ -180,7 +238,7 @@ export class RouteStatements {
       await send('begin');
       const answer = await read();
       // What has been read is good, however the transaction ends.
-      await send('commit').catch(() => {
+      await send(this.#isMysql ? COMMIT : 'commit').catch(() => {
         discard(connection);
       });
       return answer;

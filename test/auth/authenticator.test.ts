@@ -4,7 +4,7 @@ import jsonwebtoken from 'jsonwebtoken';
 import { describe, expect, it } from 'vitest';
 import { type Authenticator, createAuthenticator, rememberTokens } from '../../src/auth/authenticator.js';
 import { authenticator, judge, SECRET, signed } from './secret-authenticator.js';
-import { AUDIENCE, CLAIMS, compact, ISSUER, NOW, signJwt, zeroFirst } from './sign-jwt.js';
+import { ACCEPTED, AUDIENCE, CLAIMS, compact, ISSUER, NOW, signJwt, zeroFirst } from './sign-jwt.js';
 import type { AuthResult } from '../../src/auth/token.js';
 
 interface KeyPair {
@@ -25,8 +25,7 @@ const pemOf = ({ publicKey }: KeyPair): string =>
 function withPublicKey(keys: KeyPair): Authenticator {
   return createAuthenticator({
     key: { kind: 'publicKey', pem: pemOf(keys) },
-    issuer: ISSUER,
-    audience: AUDIENCE,
+    ...ACCEPTED,
     now: () => NOW * 1000,
   });
 }
@@ -53,8 +52,7 @@ describe('a valid token', () => {
   it('may come from jsonwebtoken, with the system clock', () => {
     const byClock = createAuthenticator({
       key: { kind: 'secrets', secrets: [SECRET] },
-      issuer: ISSUER,
-      audience: AUDIENCE,
+      ...ACCEPTED,
     });
     const options = { subject: 'bob', issuer: ISSUER, audience: AUDIENCE, expiresIn: 60 };
     const token = jsonwebtoken.sign({ scope: 'routes:write' }, SECRET, options);
@@ -67,8 +65,7 @@ describe('an authenticator with several secrets', () => {
   const keys = secrets.map((secret) => createSecretKey(Buffer.from(secret)));
   const several = createAuthenticator({
     key: { kind: 'secrets', secrets },
-    issuer: ISSUER,
-    audience: AUDIENCE,
+    ...ACCEPTED,
     now: () => NOW * 1000,
   });
   const judged = (key: KeyObject, claims: object) =>
@@ -94,9 +91,7 @@ describe('an authenticator with several secrets', () => {
 
   it('needs at least one', () => {
     const key = { kind: 'secrets', secrets: [] } as const;
-    expect(() => createAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE })).toThrow(
-      'There is no secret.',
-    );
+    expect(() => createAuthenticator({ ...ACCEPTED, key })).toThrow('There is no secret.');
   });
 });
 
@@ -147,17 +142,20 @@ describe('an authenticator', () => {
   });
 
   it.each([
-    ['issuer', { issuer: '', audience: AUDIENCE }],
-    ['audience', { issuer: ISSUER, audience: '' }],
-  ])('cannot be created with an empty %s', (name, options) => {
+    ['issuer', { issuer: '' }],
+    ['audience', { audiences: [AUDIENCE, ''] }],
+    ['audience', { audiences: [] }],
+  ])('cannot be created with an empty %s: %j', (name, options) => {
     const key = { kind: 'secrets', secrets: [SECRET] } as const;
-    expect(() => createAuthenticator({ key, ...options })).toThrow(new Error(`The ${name} is empty.`));
+    expect(() => createAuthenticator({ ...ACCEPTED, key, ...options })).toThrow(
+      new Error(`The ${name} is empty.`),
+    );
   });
 
   it('reads its clock to the millisecond', () => {
     const key = { kind: 'secrets', secrets: [SECRET] } as const;
     const now = (): number => NOW * 1000 + 600;
-    const byClock = createAuthenticator({ key, issuer: ISSUER, audience: AUDIENCE, now });
+    const byClock = createAuthenticator({ ...ACCEPTED, key, now });
     const expiring = (exp: number) => byClock.authenticate(`Bearer ${signed({ ...CLAIMS, exp })}`);
     expect(expiring(NOW - 4.3)).toMatchObject({ ok: true });
     expect(expiring(NOW - 4.5)).toMatchObject({ message: 'The token has expired.' });

@@ -5,12 +5,15 @@ import {
   createAuthenticator,
   type VerificationKey,
 } from '../../src/auth/authenticator.js';
+import { RemoteKeySet } from '../../src/auth/remote-key-set.js';
 import { forgedTokens, signedBy, type TrustedSigner } from './forged-tokens.js';
 import { KeySetServer } from './key-set-server.js';
 import { SECRET } from './secret-authenticator.js';
-import { AUDIENCE, CLAIMS as HONEST, ISSUER, NOW } from './sign-jwt.js';
+import { ACCEPTED, CLAIMS as HONEST, NOW } from './sign-jwt.js';
 
 const CLAIMS = { ...HONEST, scope: 'routes:read routes:write' };
+
+const now = (): number => NOW * 1_000;
 
 const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const EC = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -50,17 +53,17 @@ const TRUSTED: { kind: string; signer: TrustedSigner; key: (keySet: KeySetServer
   {
     kind: 'the RSA key of a set',
     signer: { alg: 'RS256', key: RSA.privateKey, publicKey: RSA.publicKey, header: { kid: 'main' } },
-    key: ({ url }) => ({ kind: 'jwks', url }),
+    key: ({ url }) => ({ kind: 'keySet', keySet: new RemoteKeySet({ url, now }) }),
   },
   {
     kind: 'the EC key of a set',
     signer: { alg: 'ES256', key: EC.privateKey, publicKey: EC.publicKey, header: { kid: 'ec' } },
-    key: ({ url }) => ({ kind: 'jwks', url }),
+    key: ({ url }) => ({ kind: 'keySet', keySet: new RemoteKeySet({ url, now }) }),
   },
   {
     kind: 'the only RSA key of a set, without kid in the token,',
     signer: { alg: 'RS256', key: RSA.privateKey, publicKey: RSA.publicKey, header: {} },
-    key: ({ url }) => ({ kind: 'jwks', url }),
+    key: ({ url }) => ({ kind: 'keySet', keySet: new RemoteKeySet({ url, now }) }),
   },
 ];
 
@@ -72,9 +75,8 @@ describe.each(TRUSTED)('when $kind is trusted', ({ signer, key }) => {
     keySet = await KeySetServer.start(jwk(RSA.publicKey, 'main'), jwk(EC.publicKey, 'ec'));
     authenticator = createAuthenticator({
       key: key(keySet),
-      issuer: ISSUER,
-      audience: AUDIENCE,
-      now: () => NOW * 1_000,
+      ...ACCEPTED,
+      now,
     });
   });
 

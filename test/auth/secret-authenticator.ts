@@ -1,16 +1,15 @@
 import { createSecretKey } from 'node:crypto';
 import { createAuthenticator } from '../../src/auth/authenticator.js';
-import { AUDIENCE, CLAIMS, type Header, ISSUER, NOW, type Part, signJwt } from './sign-jwt.js';
+import { ACCEPTED, CLAIMS, type Header, NOW, type Part, signJwt } from './sign-jwt.js';
 
 /** The shortest allowed secret. */
 export const SECRET = 'thirty-two bytes, and none more.';
 const KEY = createSecretKey(Buffer.from(SECRET));
 
-/** An authenticator with {@link SECRET}, for {@link ISSUER} and {@link AUDIENCE}, whose clock stands at {@link NOW}. */
+/** An authenticator with {@link SECRET}, for {@link ACCEPTED}, whose clock stands at {@link NOW}. */
 export const authenticator = createAuthenticator({
   key: { kind: 'secrets', secrets: [SECRET] },
-  issuer: ISSUER,
-  audience: AUDIENCE,
+  ...ACCEPTED,
   now: () => NOW * 1000,
 });
 

@@ -5,6 +5,13 @@ export const NOW = 1_893_456_000;
 export const ISSUER = 'https://issuer.test';
 export const AUDIENCE = 'routes.test';
 
+/** The tokens that an authenticator accepts by default. */
+export const ACCEPTED = {
+  issuer: ISSUER,
+  audiences: [AUDIENCE],
+  scopeClaims: ['scope', 'scp'].map((name) => ({ name, path: [name] })),
+} as const;
+
 /** The claims of a token from the trusted issuer, which expires in a minute. */
 export const CLAIMS = { iss: ISSUER, aud: AUDIENCE, sub: 'alice', exp: NOW + 60 } as const;
 

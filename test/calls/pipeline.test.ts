@@ -342,7 +342,11 @@ describe('the log', () => {
     )(callOf({ end }));
     expect(reply.code).toBe(status.CANCELLED);
     const [line = '', ...others] = lines;
-    expect(JSON.parse(line)).toMatchObject({ code: 'CANCELLED', reason: 'CANCELLED', msg: 'request refused' });
+    expect(JSON.parse(line)).toMatchObject({
+      code: 'CANCELLED',
+      reason: 'CANCELLED',
+      msg: 'request refused',
+    });
     expect(JSON.parse(line)).not.toHaveProperty('sub');
     expect(others).toEqual([]);
   });

@@ -28,6 +28,20 @@ describe('docker-compose.yml', () => {
     expect(Number(/^(\d+)s$/.exec(service.stop_grace_period ?? '')?.[1])).toBeGreaterThanOrEqual(13);
   });
 
+  it('passes every setting of tokens on that names no file', () => {
+    const names = Object.keys(SETTINGS).filter((name) => /^JWT_(?!.*_FILE$)/.test(name));
+    const servers = [services['route-registry'], services['route-registry-2']];
+    for (const server of servers)
+      expect(Object.keys(server?.environment ?? {})).toEqual(expect.arrayContaining(names));
+  });
+
+  it('lets an issuer verify tokens where .env says so, in place of the secret', () => {
+    const [server] = ours.filter(([name]) => name === 'route-registry').map(([, service]) => service);
+    const url = 'https://issuer.example.com/keys';
+    const env = environmentOf(server ?? { image: '' }, { JWT_SECRET: '', JWT_JWKS_URL: url });
+    expect(readConfig(env).grpc?.tokens.key).toEqual({ kind: 'jwks', url });
+  });
+
   it('builds the image once', () => {
     const built = ours.filter(([, { build }]) => build !== undefined).map(([name]) => name);
     expect(built).toEqual(['route-registry']);

@@ -1,4 +1,5 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Deployment } from 'kubernetes-types/apps/v1.js';
 import type { HorizontalPodAutoscaler } from 'kubernetes-types/autoscaling/v2.js';
 import type { Job } from 'kubernetes-types/batch/v1.js';
@@ -6,6 +7,7 @@ import type { ConfigMap, PodSpec, Secret, Service } from 'kubernetes-types/core/
 import type { NetworkPolicy } from 'kubernetes-types/networking/v1.js';
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.js';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { readConfig, readMigration } from '../../src/settings/config.js';
 import { SETTINGS } from '../../src/settings/reader.js';
 import {
@@ -18,6 +20,15 @@ import {
 } from '../support/kubernetes-api.js';
 
 const SECRETS = '/run/secrets/route-registry';
+
+/** The part of the Prometheus operator's resource that is used; the API's own types lack it. */
+interface PodMonitor {
+  readonly spec: {
+    readonly jobLabel: string;
+    readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
+    readonly podMetricsEndpoints: readonly { readonly port: string; readonly path: string }[];
+  };
+}
 
 const configMap = readManifest('config-map.yaml') as ConfigMap;
 const deployment = readManifest('deployment.yaml') as Deployment;
@@ -34,8 +45,9 @@ function podOf(spec: PodSpec | undefined): PodSpec {
 describe('the Kubernetes manifests', () => {
   const resources = [...kustomization.resources, 'secret.example.yaml'];
 
-  it('are all listed in the kustomization, except the example secret', () => {
-    expect(readdirSync(FOLDER).sort()).toEqual([...resources, 'kustomization.yaml'].sort());
+  it('are all listed in the kustomization, except the example secret and what needs an operator', () => {
+    const others = ['kustomization.yaml', 'pod-monitor.yaml'];
+    expect(readdirSync(FOLDER).sort()).toEqual([...resources, ...others].sort());
   });
 
   const manifests = resources.map((file) => ({ file, content: readManifest(file) as Resource }));
@@ -107,11 +119,31 @@ describe('the settings in the config map', () => {
     expect(drainDelayMs).toBe(5_000);
     expect(Number(pods[0].terminationGracePeriodSeconds) * 1_000).toBeGreaterThan(drainDelayMs + 10_000);
   });
+});
 
-  it('wait for the database for less time than the startup probe allows', () => {
-    const { periodSeconds, failureThreshold } = pods[0].containers[0]?.startupProbe ?? {};
-    const waitMs = Number(settings['DATABASE_WAIT_MS']);
-    expect(Number(periodSeconds) * Number(failureThreshold) * 1_000).toBeGreaterThan(waitMs + 10_000);
+describe('the probes of the service', () => {
+  const { startupProbe, livenessProbe, readinessProbe } = pods[0].containers[0] ?? {};
+
+  it('never restart a pod that waits for its database or its issuer', () => {
+    expect([startupProbe, livenessProbe].map((probe) => probe?.httpGet?.path)).toEqual(['/livez', '/livez']);
+  });
+
+  it('send no calls to a pod that is not ready, and keep the old pods of a rollout until then', () => {
+    expect(readinessProbe?.httpGet?.path).toBe('/readyz');
+    expect(deployment.spec?.strategy).toEqual({
+      type: 'RollingUpdate',
+      rollingUpdate: { maxUnavailable: 0, maxSurge: 1 },
+    });
+  });
+});
+
+describe('an issuer', () => {
+  it('can be reached on 443, and in the cluster on the ports of the pods of Keycloak', () => {
+    const { spec } = readManifest('network-policy.yaml') as NetworkPolicy;
+    const [anywhere, inCluster] = spec?.egress ?? [];
+    expect(anywhere?.to).toBeUndefined();
+    expect(anywhere?.ports).toContainEqual({ port: 443 });
+    expect(inCluster).toEqual({ to: [{ namespaceSelector: {} }], ports: [{ port: 8080 }, { port: 8443 }] });
   });
 });
 
@@ -146,6 +178,17 @@ describe('the resources that refer to the pods', () => {
     ];
     for (const port of named) expect(ports).toContain(port);
     expect(new Set(named)).toEqual(new Set(ports));
+  });
+
+  it('include a monitor of their ops ports, by whose label they are the job that the alerts expect', () => {
+    const { spec } = readManifest('pod-monitor.yaml') as PodMonitor;
+    const { scrape_configs: jobs } = parse(
+      readFileSync(resolve(FOLDER, '../prometheus/prometheus.yml'), 'utf8'),
+    ) as { scrape_configs: { job_name: string }[] };
+    expect(spec.selector.matchLabels).toEqual(labels);
+    expect(jobs.map(({ job_name: job }) => job)).toEqual([labels?.[spec.jobLabel]]);
+    expect(spec.podMetricsEndpoints.map(({ port, path }) => [port, path])).toEqual([['ops', '/metrics']]);
+    expect(ports).toContain('ops');
   });
 
   it('include a headless service for gRPC, which resolves to every pod', () => {

@@ -52,6 +52,18 @@ describe('the TLS files', () => {
     expect(lines).toEqual([['info', 'TLS files renewed', expect.objectContaining({ validTo })]]);
   });
 
+  it('say when the latest certificate begins and ends to be valid', async () => {
+    const { files, followed } = follow({ ...first });
+    const validityOf = ({ cert }: { readonly cert: string }): object => {
+      const { validFrom, validTo } = new X509Certificate(cert);
+      return { validFrom, validTo };
+    };
+    expect(followed.validity).toEqual(validityOf(first));
+    files.swap({ ...expired });
+    await expect.poll(() => followed.validity).toEqual(validityOf(expired));
+    expect(follow({ ca: authority.cert }).followed.validity).toBeUndefined();
+  });
+
   it('stay in use while the new certificate and key do not match', async () => {
     const { files, followed, lines } = follow({ ...first });
     files.swap({ cert: second.cert, key: first.key });

@@ -1,15 +1,19 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { resolve } from 'node:path';
 import { Metadata } from '@grpc/grpc-js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ReadinessReport } from '../../src/watch/ops-server.js';
 import { MIGRATIONS } from '../../src/store/migrations.js';
+import { KeySetServer } from '../auth/key-set-server.js';
+import { createAuthority } from '../support/certificates.js';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { healthClient } from '../support/health-client.js';
 import { type MetricText, readMetrics, sumOf } from '../support/metric-text.js';
+import { MountedFiles } from '../support/mounted-files.js';
 import { itOn } from '../support/needs.js';
 import { requestOf } from '../support/requests.js';
 import { runningService } from '../support/running-service.js';
@@ -59,12 +63,28 @@ function same(bytes: Buffer): Buffer {
   return bytes;
 }
 
+/** A service with keys from a URL and with TLS, once its keys are there. */
+async function securedService(): Promise<Service> {
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const issuer = await KeySetServer.start(publicKey.export({ format: 'jwk' }));
+  onTestFinished(() => issuer.stop());
+  const files = new MountedFiles({ ...createAuthority().issue() });
+  const tls = { TLS_CERT_FILE: files.path('cert'), TLS_KEY_FILE: files.path('key') };
+  const service = await runningService({ settings: { JWT_SECRET: '', JWT_JWKS_URL: issuer.url, ...tls } });
+  await expect.poll(() => readinessOf(service)).toMatchObject({ status: 'ready' });
+  return service;
+}
+
 describe('the metrics of a service', () => {
   it('are those of docs/metrics.md, with their types and labels, and those of prom-client', async () => {
     // A separate gateway has a metric of its own.
     const service = await runningService({ topology: 'over a channel' });
     await load(service);
-    const pages = service.opsUrls.map(async (url) => (await fetch(`${url}/metrics`)).text());
+    // And so has one with keys from a URL, or with TLS.
+    const secured = await securedService();
+    const pages = [...service.opsUrls, ...secured.opsUrls].map(async (url) =>
+      (await fetch(`${url}/metrics`)).text(),
+    );
     const { types, labels } = readMetrics((await Promise.all(pages)).join(''));
     const document = readFileSync(resolve('docs/metrics.md'), 'utf8');
     const rows = [...document.matchAll(/^\| `([a-z0-9_]+)` \| (counter|gauge|histogram) \| (.*?) \| /gm)];

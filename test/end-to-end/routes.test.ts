@@ -90,6 +90,25 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
   });
 
   it.each([
+    [{ id: 5 }, 'route.id'],
+    [{ createdAt: '' }, 'route.created_at'],
+    [{ createdAt: 5 }, 'route.created_at'],
+  ])('%j, which does not fit the type of its field, is refused all the same', async (assigned, field) => {
+    const response = await post({ ...DEFINITION, ...assigned });
+    expect(response.status).toBe(400);
+    await expect(response.json()).resolves.toMatchObject({
+      error: {
+        details: expect.arrayContaining([
+          expect.objectContaining({ reason: 'REQUEST_MALFORMED' }),
+          expect.objectContaining({
+            fieldViolations: [expect.objectContaining({ field })],
+          }),
+        ]) as unknown[],
+      },
+    });
+  });
+
+  it.each([
     ['absent', {}],
     ['null', { middleware: null }],
     ['empty', { middleware: [] }],

@@ -3,14 +3,16 @@ import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
 import { comments } from '../../src/gen/comments.js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
-import { SCOPES } from '../../src/routes/route-service.js';
+import { DEFAULT_SCOPES, requiredScopes } from '../../src/routes/route-service.js';
 
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
 const service = registry.getService('routing.v1.RouteService');
 if (service === undefined) throw new Error('The contract has no service.');
 
 describe('the comments of the contract', () => {
-  it.each(Object.entries(SCOPES))('say that %s needs the scope %s and no other scope', (localName, scope) => {
+  const scopes = Object.entries(requiredScopes(DEFAULT_SCOPES));
+
+  it.each(scopes)('say that %s needs the scope %s and no other scope', (localName, scope) => {
     const named = service.methods
       .filter((each) => each.localName === localName)
       .map(({ name }) => comments[`${service.typeName}.${name}`] ?? '')

@@ -9,7 +9,7 @@ import { failures } from '@route-registry/transcoder';
 import type { Header, Operation, Reference, Response, Schema } from '@route-registry/transcoder/openapi';
 import { MessageCache } from '../../src/calls/service.js';
 import { FAILURES } from '../../src/calls/failures.js';
-import { routeService } from '../../src/routes/route-service.js';
+import { DEFAULT_SCOPES, routeService } from '../../src/routes/route-service.js';
 import { Registry } from '../../src/registry/registry.js';
 import type { RouteStore } from '../../src/registry/route-store.js';
 import { built } from '../support/built.js';
@@ -152,7 +152,7 @@ describe('the operations', () => {
     expect(Object.keys(operationOf(operationId).responses)).toEqual([...statuses.map(String), 'default']);
   });
 
-  it.each(routeService(registry, new MessageCache(0)))(
+  it.each(routeService(registry, new MessageCache(0), DEFAULT_SCOPES))(
     'require the same scope as the server: $path',
     ({ path, access }) => {
       const [, name = ''] = /\/(\w+)$/.exec(path) ?? [];

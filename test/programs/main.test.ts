@@ -165,8 +165,10 @@ describeOn(engines)('on $name', (engine) => {
     await expect(migrate()).resolves.toBe(each('applied'));
     await expect(migrate()).resolves.toBe('nothing to do\n');
     await expect(migrate('--status')).resolves.toBe(each('applied'));
-    await expect(migrate('--down')).resolves.toBe(`rolled back ${String(names.at(-1))}\n`);
-    await expect(migrate()).resolves.toBe(`applied ${String(names.at(-1))}\n`);
+    const newest = String(names.at(-1));
+    await expect(migrate('--down', newest)).resolves.toBe(`rolled back ${newest}\n`);
+    await expect(migrate('--down', newest)).resolves.toBe('nothing to do\n');
+    await expect(migrate()).resolves.toBe(`applied ${newest}\n`);
   });
 
   it("two processes return a route's time in UTC, whatever their time zones", async () => {

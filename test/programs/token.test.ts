@@ -36,6 +36,25 @@ it('the first secret in JWT_SECRET_FILE signs', async () => {
   expect(jwt.verify(stdout.trim(), SECRET)).toMatchObject({ sub: 'me' });
 });
 
+it.each<[string, Record<string, string>, object]>([
+  ['the first claim of JWT_SCOPE_CLAIMS', { JWT_SCOPE_CLAIMS: 'roles,scope' }, { roles: 'in out' }],
+  ['a claim inside objects', { JWT_SCOPE_CLAIMS: '/a/b~1c' }, { a: { 'b/c': 'in out' } }],
+  ['the first audience', { JWT_AUDIENCE: 'one,two' }, { scope: 'in out', aud: 'one' }],
+])('the token has renamed scopes, and %s', async (_, settings, expected) => {
+  const scopes = { JWT_READ_SCOPE: 'in', JWT_WRITE_SCOPE: 'out' };
+  const args = ['--scope', 'in out', '--sub', 'me'];
+  const { stdout } = await end(args, { ...SETTINGS, ...scopes, ...settings });
+  expect(jwt.verify(stdout.trim(), SECRET)).toMatchObject(expected);
+});
+
+it('the usage and the refusals name renamed scopes', async () => {
+  const scopes = { JWT_READ_SCOPE: 'in', JWT_WRITE_SCOPE: 'out' };
+  const usage = USAGE.replace('routes:read routes:write', 'in out');
+  expect((await end(['--help'], scopes)).stdout).toBe(usage);
+  const { stderr } = await end(GOOD, { ...SETTINGS, ...scopes });
+  expect(stderr).toBe(`No method asks for the scope "routes:read"; there are in and out.\n${usage}`);
+});
+
 it('there is no token when only the issuer holds the signing key', async () => {
   const { exitCode, stdout, stderr } = await end(GOOD, {
     JWT_JWKS_URL: 'http://127.0.0.1/keys',

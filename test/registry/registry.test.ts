@@ -130,10 +130,10 @@ describe('create', () => {
   it('says how many violations a single field has', async () => {
     const definition = {
       ...COMMAND.definition,
-      path: Array.from({ length: 300 }, (_, n) => `/:${n}`).join(''),
+      path: Array.from({ length: 200 }, (_, n) => String.raw`/:"${n}\-`).join(''),
     };
     await expect(registryOver({}).create({ ...COMMAND, definition })).rejects.toMatchObject({
-      message: 'The request is not valid: 300 violations of route.path.',
+      message: 'The request is not valid: 200 violations of route.path.',
     });
   });
 

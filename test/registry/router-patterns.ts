@@ -15,6 +15,7 @@ const ROUTER_PATTERNS: Readonly<Record<string, readonly string[]>> = {
     String.raw`/thumb-:size(\d+)x:scale(\d+).png`,
     '/:lang(en|de)/help',
     '/:page?',
+    '/:entity-type/:entity-id',
     '/feeds/:name.:format?',
     '/(small-)?logo.svg',
     '/static/*',
@@ -34,6 +35,8 @@ const ROUTER_PATTERNS: Readonly<Record<string, readonly string[]>> = {
     String.raw`/why\?`,
     '/{:locale/}home',
     '/search/:term/',
+    '/:"user-id"/posts',
+    '/:$id',
   ],
   'Fastify (find-my-way)': [
     '/api/:tenant/:secret',
@@ -48,6 +51,7 @@ const ROUTER_PATTERNS: Readonly<Record<string, readonly string[]>> = {
     '/:first/second/:third',
     '/pair/:left.:right',
     '/pre:fix/tail',
+    '/:id/:id',
   ],
   Hono: [
     '/account/:name',
@@ -61,6 +65,7 @@ const ROUTER_PATTERNS: Readonly<Record<string, readonly string[]>> = {
     '/a/:b/c/:d',
     '/version/:v{v[0-9]+}/:tail{.+$}',
     '/color/:hex{(?:[0-9a-f]{3}){1,2}}',
+    '/until/:id{[^}]+}',
   ],
   'Koa router': [
     '/:category/:title',
@@ -86,6 +91,7 @@ const ROUTER_PATTERNS: Readonly<Record<string, readonly string[]>> = {
     '/v1/tenants/:tenant/users/:user/keys',
     '/*any',
     '/find/:query',
+    '/login/:2fa',
   ],
   Echo: [
     '/customers/:id',
@@ -116,6 +122,8 @@ const ROUTER_PATTERNS: Readonly<Record<string, readonly string[]>> = {
     String.raw`/on/:day<datetime(2006\-01\-02)>`,
     String.raw`/on/:day<regex(\d{4}-\d{2}-\d{2})>`,
     String.raw`/named/:x<regex((?P<y>\d+))>`,
+    '/till/:x<regex(^[^>]+$)>',
+    '/:1/:2',
   ],
   Rails: [
     '/albums/:id',

@@ -129,7 +129,14 @@ it('a start with traces names the variables of OpenTelemetry that have no effect
 const PLACES = { grpcAddress: '127.0.0.1:50051', httpUrl: 'http://127.0.0.1:8080/api', docs: true };
 
 function tokens(key: TokenKey) {
-  return { key, issuer: 'https://issuer.test', audience: 'routes' };
+  return {
+    key,
+    issuer: 'https://issuer.test',
+    audiences: ['routes'],
+    audienceClaim: undefined,
+    scopeClaims: [],
+    scopes: { read: 'routes:read', write: 'routes:write' },
+  };
 }
 
 const LOCAL = tokens({ kind: 'local', file: 'data/jwt-secret' });
@@ -139,6 +146,11 @@ describe('the first steps', () => {
     const readme = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
     const places = { ...PLACES, httpUrl: 'http://127.0.0.1:8080' };
     expect(readme).toContain(`\`\`\`${firstSteps(places, LOCAL, undefined).trimEnd()}\n\`\`\``);
+  });
+
+  it('name the scopes as the settings do', () => {
+    const renamed = { ...LOCAL, scopes: { read: 'in', write: 'out' } };
+    expect(firstSteps(PLACES, renamed, undefined)).toContain('--scope "in out" --sub me');
   });
 
   it('in a container make a token with docker exec', () => {

@@ -145,6 +145,11 @@ export const ETCD_REQUESTS: readonly EtcdRequest[] = [
   {
     path: '/kv/range',
     body: { key: b('a') },
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+  },
+  {
+    path: '/kv/range',
+    body: { key: b('a') },
     headers: { 'Content-Type': 'text/plain' },
     differs: 'no content type of JSON (RFC 9110)',
   },

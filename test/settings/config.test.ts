@@ -55,7 +55,13 @@ describe('without any setting', () => {
         tokens: {
           key: { kind: 'local', file: 'data/jwt-secret' },
           issuer: 'route-registry',
-          audience: 'route-registry',
+          audiences: ['route-registry'],
+          audienceClaim: undefined,
+          scopeClaims: [
+            { name: 'scope', path: ['scope'] },
+            { name: 'scp', path: ['scp'] },
+          ],
+          scopes: { read: 'routes:read', write: 'routes:write' },
         },
         duplicateRoutes: 'allow',
         reflection: true,
@@ -171,6 +177,10 @@ describe('a setting', () => {
       },
     ],
     [
+      'mysql://u@localhost/d?socket=/run/mysqld/mysqld.sock',
+      { engine: 'mysql', socket: '/run/mysqld/mysqld.sock', user: 'u', password: '', exposed: false },
+    ],
+    [
       MYSQL.DATABASE_URL,
       {
         engine: 'mysql',
@@ -183,7 +193,7 @@ describe('a setting', () => {
       },
     ],
   ])('DATABASE_URL may be %s', (url, database) => {
-    expect(readMigration({ DATABASE_URL: url }).database).toEqual(database);
+    expect(readMigration({ DATABASE_URL: url }).database).toMatchObject(database);
   });
 
   it.each([
@@ -321,6 +331,24 @@ describe('invalid settings', () => {
     ]);
   });
 
+  it.each([
+    [
+      'mysql://u@h/d?socket=/s',
+      'the absolute path of a file as socket, and localhost as host; got another one.',
+    ],
+    [
+      'mysql://u@localhost/d?socket=s',
+      'the absolute path of a file as socket, and localhost as host; got another one.',
+    ],
+    ['mysql://u@localhost/d?socket=/s&socket=/t', 'the parameter socket once; got 2.'],
+    [
+      'mysql://u@localhost/d?socket=/s&ssl-mode=VERIFY_IDENTITY',
+      'no ssl-mode but DISABLED where it has a socket; got VERIFY_IDENTITY.',
+    ],
+  ])('such as DATABASE_URL=%s are reported', (url, problem) => {
+    expect(problemsOf({ ...JWT, DATABASE_URL: url })).toEqual([`DATABASE_URL must have ${problem}`]);
+  });
+
   it.each(['mysql://u:p@h/d', 'http://h/d', 'file:routes.db', 'sqlite:routes.db', 'libsql://u:p@h'])(
     'such as DATABASE_URL=sqlite:%s are reported without their value',
     (path) => {
@@ -390,7 +418,10 @@ describe('invalid settings', () => {
   });
 
   it.each([
-    ['JWT_SECRE', 'JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE, JWT_JWKS_URL, JWT_ISSUER, JWT_AUDIENCE'],
+    [
+      'JWT_SECRE',
+      'JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE, JWT_JWKS_URL, JWT_ISSUER, JWT_AUDIENCE, JWT_AUDIENCE_CLAIM, JWT_SCOPE_CLAIMS, JWT_READ_SCOPE, JWT_WRITE_SCOPE',
+    ],
     ['TLS_CERTFILE', 'TLS_CERT_FILE, TLS_KEY_FILE, TLS_CLIENT_CA_FILE'],
     ['DUPLICATE_ROUTE', 'DUPLICATE_ROUTES'],
   ])('include %s, which could be a misspelled %s', (name, known) => {
@@ -418,6 +449,83 @@ describe('invalid settings', () => {
       `ROLE must be one of all, grpc, gateway; got "${'x'.repeat(127)}…".`,
     ]);
   });
+});
+
+describe('the names of claims and scopes', () => {
+  const ISSUER = { JWT_JWKS_URL: 'https://issuer.test/keys', ...PARTIES };
+  const problemsWith = (settings: Record<string, string>) =>
+    problemsOf({ ...ISSUER, ...SQLITE, ...settings });
+
+  it('are read from lists and as JSON Pointers', () => {
+    const settings = {
+      JWT_AUDIENCE: 'one, two',
+      JWT_AUDIENCE_CLAIM: 'client_id',
+      JWT_SCOPE_CLAIMS: 'roles, /resource_access/a~1b~0c/roles',
+      JWT_READ_SCOPE: 'https://api.example/routes:read',
+    };
+    expect(readTokens({ ...ISSUER, ...settings })).toMatchObject({
+      audiences: ['one', 'two'],
+      audienceClaim: { name: 'client_id', path: ['client_id'] },
+      scopeClaims: [
+        { name: 'roles', path: ['roles'] },
+        { name: '/resource_access/a~1b~0c/roles', path: ['resource_access', 'a/b~c', 'roles'] },
+      ],
+      scopes: { read: 'https://api.example/routes:read', write: 'routes:write' },
+    });
+  });
+
+  it.each([
+    ['JWT_AUDIENCE', 'a,,b', 'JWT_AUDIENCE must be values separated by single commas; got "a,,b".'],
+    ['JWT_AUDIENCE', 'a,', 'JWT_AUDIENCE must be values separated by single commas; got "a,".'],
+    ['JWT_AUDIENCE', ' ', 'JWT_AUDIENCE must be values separated by single commas; got "".'],
+  ])('are refused: %s=%s', (name, value, problem) => {
+    expect(problemsWith({ [name]: value })).toEqual([problem]);
+  });
+
+  it.each(['scope,,scp', ',', 'scope scp', '/a~2', '/a/~', '/a~', 'x'.repeat(256)])(
+    'such as JWT_SCOPE_CLAIMS=%s are refused',
+    (value) => {
+      expect(problemsWith({ JWT_SCOPE_CLAIMS: value })).toEqual([
+        expect.stringMatching(
+          /^JWT_SCOPE_CLAIMS must be claims separated by commas, each a name without white space, or a JSON Pointer such as \/resource_access\/registry\/roles, of at most 255 characters; got "/,
+        ),
+      ]);
+    },
+  );
+
+  it.each(['a claim', '/a~2', ' '])('such as JWT_AUDIENCE_CLAIM=%s are refused', (value) => {
+    expect(problemsWith({ JWT_AUDIENCE_CLAIM: value })).toEqual([
+      `JWT_AUDIENCE_CLAIM must be a name without white space, or a JSON Pointer such as /resource_access/registry/roles, of at most 255 characters; got ${JSON.stringify(value)}.`,
+    ]);
+  });
+
+  it.each(['a b', 'a"b', 'a\\b', ' a', 'ä', 'a\n', 'x'.repeat(256)])(
+    'such as the scope %j are refused, which RFC 6749 does not allow',
+    (value) => {
+      const problem =
+        'must be one scope: 1 to 255 visible ASCII characters except quotation marks and backslashes';
+      expect(problemsWith({ JWT_READ_SCOPE: value, JWT_WRITE_SCOPE: value })).toEqual([
+        expect.stringContaining(`JWT_READ_SCOPE ${problem}; got `),
+        expect.stringContaining(`JWT_WRITE_SCOPE ${problem}; got `),
+        expect.stringContaining('JWT_WRITE_SCOPE must differ from JWT_READ_SCOPE; got '),
+      ]);
+    },
+  );
+
+  it('are refused if one scope permits reading and writing', () => {
+    expect(problemsWith({ JWT_WRITE_SCOPE: 'routes:read' })).toEqual([
+      'JWT_WRITE_SCOPE must differ from JWT_READ_SCOPE; got "routes:read".',
+    ]);
+  });
+
+  it.each(['JWT_AUDIENCE_CLAIM', 'JWT_SCOPE_CLAIMS', 'JWT_READ_SCOPE', 'JWT_WRITE_SCOPE'])(
+    'do not exist in local mode: %s alone asks for a key',
+    (name) => {
+      expect(problemsOf({ [name]: 'x', ...SQLITE })).toContainEqual(
+        expect.stringMatching(/^Exactly one of JWT_SECRET, .* must be set; got none\.$/),
+      );
+    },
+  );
 });
 
 describe('CORS_ORIGINS', () => {

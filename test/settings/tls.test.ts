@@ -84,6 +84,7 @@ describe('TLS in DATABASE_URL', () => {
       `?ssl-mode=VERIFY_IDENTITY&ssl-ca=${CA}&ssl-cert=${CA}&ssl-key=${CA}`,
       { ca: 'PEM', checksHost: true, cert: 'PEM', key: 'PEM' },
     ],
+    ['?ssl-mode=VERIFY_IDENTITY', { ca: undefined, checksHost: true, cert: undefined, key: undefined }],
   ])('is read from "%s"', (query, tls) => {
     expect(readMigration({ DATABASE_URL: URL + query }).database).toMatchObject({
       host: 'h',
@@ -93,10 +94,10 @@ describe('TLS in DATABASE_URL', () => {
   });
 
   it.each<[string, string]>([
-    ['?ssl=true', 'must have no parameters but ssl-mode, ssl-ca, ssl-cert, ssl-key; got "ssl".'],
+    ['?ssl=true', 'must have no parameters but ssl-mode, ssl-ca, ssl-cert, ssl-key, socket; got "ssl".'],
     [
       '?SSL-MODE=DISABLED',
-      'must have no parameters but ssl-mode, ssl-ca, ssl-cert, ssl-key; got "SSL-MODE".',
+      'must have no parameters but ssl-mode, ssl-ca, ssl-cert, ssl-key, socket; got "SSL-MODE".',
     ],
     ['?ssl-mode=REQUIRED', 'must have VERIFY_IDENTITY, VERIFY_CA or DISABLED as ssl-mode; got another one.'],
     ['?ssl-mode=PREFERRED', 'must have VERIFY_IDENTITY, VERIFY_CA or DISABLED as ssl-mode; got another one.'],
@@ -105,7 +106,10 @@ describe('TLS in DATABASE_URL', () => {
       `?ssl-ca=${CA}`,
       'must have ssl-mode=VERIFY_IDENTITY or VERIFY_CA where it names files for TLS; got none.',
     ],
-    ['?ssl-mode=VERIFY_CA', 'must have ssl-ca where it has ssl-mode=VERIFY_CA; got none.'],
+    [
+      '?ssl-mode=VERIFY_CA',
+      'must have ssl-ca where it has ssl-mode=VERIFY_CA, since any server has a certificate of some public authority; got none.',
+    ],
     [
       '?ssl-mode=VERIFY_CA&ssl-ca=/nowhere',
       'must name a readable file in ssl-ca; got one that cannot be read.',

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import type { Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -9,7 +10,13 @@ import { pathToFileURL } from 'node:url';
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
-import { openDatabase, reachDatabase, requireWritable } from '../../src/store/database.js';
+import {
+  addressOf,
+  openForCalls,
+  openForMigrations,
+  reachDatabase,
+  requireWritable,
+} from '../../src/store/database.js';
 import { built } from '../support/built.js';
 import type { Pair } from '../support/certificates.js';
 import { type Database, engines } from '../support/engines.js';
@@ -43,7 +50,7 @@ describeOn(engines.slice(1))('the wait for $name', (engine) => {
 
   it('does not start for a database that refuses the login', async () => {
     const { location, close } = await openEmpty(engine);
-    const knex = openDatabase({ ...location, password: 'wrong' } as typeof location);
+    const knex = openForMigrations({ ...location, password: 'wrong' } as typeof location);
     onTestFinished(async () => {
       await knex.destroy();
       await close();
@@ -69,7 +76,7 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
     onTestFinished(close);
     const proxy = await startTcpProxy(port);
     onTestFinished(() => proxy.close());
-    const knex = openDatabase({ ...location, port: proxy.port } as typeof location, 50);
+    const knex = openForCalls({ ...location, port: proxy.port } as typeof location, 50);
     const client = knex.client as ConnectionClient;
     const connection = await client.acquireConnection();
     await client.releaseConnection(connection);
@@ -87,7 +94,7 @@ describe('the wait for an unreachable database', () => {
     options: Omit<Parameters<typeof reachDatabase>[1], 'log'>,
     onLine: () => void = () => undefined,
   ): Promise<{ lines: string[]; error: unknown }> {
-    const knex = openDatabase(parseDatabaseUrl(`mysql://u:p@127.0.0.1:${await freePort()}/d`));
+    const knex = openForMigrations(parseDatabaseUrl(`mysql://u:p@127.0.0.1:${await freePort()}/d`));
     onTestFinished(() => knex.destroy());
     const lines: string[] = [];
     const log = (line: string): void => {
@@ -174,9 +181,20 @@ describe('an embedded database', () => {
     expect(toldOf(file)).toBe('');
   });
 
-  it('gets a new folder that only its owner can access', () => {
+  it('gets a new folder and files that only its owner can access', async () => {
+    const knex = openForMigrations({ engine: 'sqlite', file });
+    onTestFinished(() => knex.destroy());
+    await knex.schema.createTable('notes', (table) => table.increments());
+    const modes = [dirname(file), file, `${file}-wal`, `${file}-shm`].map(
+      (each) => statSync(each).mode & 0o777,
+    );
+    expect(modes).toEqual([0o700, 0o600, 0o600, 0o600]);
+  });
+
+  it('keeps the mode of a file that exists', () => {
+    write(file, 0o664);
     requireWritable(file);
-    expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
+    expect(statSync(file).mode & 0o777).toBe(0o664);
   });
 
   it.each([
@@ -234,6 +252,37 @@ describe('an embedded database', () => {
   });
 });
 
+describeOn(engines.slice(1))('a unix socket of $name', (engine) => {
+  it('is what DATABASE_URL names with socket, whatever its port', async () => {
+    const { url, close } = await openEmpty(engine);
+    const there = new URL(url);
+    const { hostname: host, port } = there;
+    // A short path, since that of a socket has at most 107 bytes.
+    const folder = mkdtempSync(join(tmpdir(), 'socket-'));
+    const path = join(folder, 's');
+    // The server's own socket may be out of reach, and its users differ by the way on which they come.
+    const front = createServer((client) => {
+      const server = connect(Number(port), host).on('error', () => client.destroy());
+      client
+        .on('error', () => server.destroy())
+        .pipe(server)
+        .pipe(client);
+    });
+    await once(front.listen(path), 'listening');
+    Object.assign(there, { hostname: 'localhost', port: String(await freePort()) });
+    there.searchParams.set('socket', path);
+    const over = openForMigrations(parseDatabaseUrl(there.href));
+    onTestFinished(async () => {
+      await over.destroy();
+      front.close();
+      await close();
+      rmSync(folder, { recursive: true });
+    });
+    await reachDatabase(over, { waitMs: 0, log: () => undefined });
+    expect(addressOf(over)).toBe(path);
+  });
+});
+
 const namesOnly = authority.issue({ addresses: [] });
 const addressesOnly = authority.issue({ names: [] });
 
@@ -258,12 +307,13 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
     Object.assign(url, { hostname: host, port: String(front.port) });
     for (const [name, value] of Object.entries(parameters))
       url.searchParams.set(name, name === 'ssl-mode' ? value : files.path(value));
-    const knex = openDatabase(parseDatabaseUrl(url.href));
+    const knex = openForMigrations(parseDatabaseUrl(url.href));
     onTestFinished(() => knex.destroy());
     return { knex, front };
   }
 
   const IDENTITY = { 'ssl-mode': 'VERIFY_IDENTITY', 'ssl-ca': 'ca' };
+  const PUBLIC = { 'ssl-mode': 'VERIFY_IDENTITY' };
   const AUTHORITY = { 'ssl-mode': 'VERIFY_CA', 'ssl-ca': 'ca' };
 
   it.each<[string, typeof IDENTITY, Pair, string]>([
@@ -277,13 +327,14 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
     expect(front.logins()).toBe(1);
   });
 
-  it.each<[string, typeof IDENTITY, Pair, string]>([
+  it.each<[string, Readonly<Record<string, string>>, Pair, string]>([
     ['of another authority', IDENTITY, ofOtherAuthority, 'localhost'],
     ['of another authority, with VERIFY_CA', AUTHORITY, ofOtherAuthority, 'localhost'],
     ['for another host', IDENTITY, elsewhere, 'localhost'],
     ['for another address', IDENTITY, elsewhere, '127.0.0.1'],
     ['for the name localhost, where the host is an address', IDENTITY, namesOnly, '127.0.0.1'],
     ['that has expired', IDENTITY, expired, 'localhost'],
+    ['of an authority that Node does not trust, without ssl-ca', PUBLIC, first, 'localhost'],
   ])('sends no login to a server with a certificate %s', async (_, parameters, pair, host) => {
     const { knex, front } = await opened(parameters, { ...pair }, host);
     const lines: string[] = [];

@@ -25,7 +25,9 @@ describeOn(engines.slice(1))('on $name', (engine) => {
     const stored = store.insert(entry, 'allow');
     const waiting = async (): Promise<unknown[]> => {
       const [threads] = await other.query<RowDataPacket[]>('show full processlist');
-      return threads.filter((thread) => String(thread['Info']).includes(entry.route.path));
+      return threads.filter((thread) =>
+        String(thread['Info']).includes(Buffer.from(entry.route.path).toString('hex')),
+      );
     };
     await expect.poll(waiting).toHaveLength(1);
     // … while the other transaction holds the shape and waits for the key.

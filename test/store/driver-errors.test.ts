@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { DEADLINE_PASSED, Failure } from '../../src/registry/failure.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
-import { openDatabase } from '../../src/store/database.js';
+import { openForCalls } from '../../src/store/database.js';
 import {
   DatabaseError,
   isConflict,
@@ -15,7 +15,7 @@ import { freePort } from '../support/free-port.js';
 describe('an unreachable database', () => {
   it('makes every method fail with STORE_UNAVAILABLE and a message without hosts and statements', async () => {
     const port = await freePort();
-    const knex = openDatabase(parseDatabaseUrl(`mysql://u:p@127.0.0.1:${port}/d`));
+    const knex = openForCalls(parseDatabaseUrl(`mysql://u:p@127.0.0.1:${port}/d`), 5_000);
     const store = new KnexRouteStore(knex);
     const id = '019b7c1e-0e6e-7000-8000-000000000001';
     const route = { id, method: 'GET', path: '/', middleware: [], handler: 'h', createdAt: new Date(0) };
@@ -103,6 +103,16 @@ describe('a driver error', () => {
     const error = Object.assign(new Error('insert into …'), facts);
     expect(translate(error)).toBeInstanceOf(DatabaseError);
     expect({ conflict: isConflict(error), row: isRefusedForRow(error) }).toEqual(expected);
+  });
+
+  it.each([
+    ['insert into routes (id) values', 'INSERT'],
+    ['select id from routes where', 'SELECT'],
+  ])('for a missing grant on the table names it: %s', (sql, grant) => {
+    const facts = { code: 'ER_TABLEACCESS_DENIED_ERROR', errno: 1142, sqlState: '42000', sql };
+    expect(translate(Object.assign(new Error(sql), facts), 'db:3306')).toMatchObject({
+      message: `The database at db:3306 answered ER_TABLEACCESS_DENIED_ERROR (1142). Its user lacks the grant ${grant} on the table routes.`,
+    });
   });
 
   it('for a refused statement keeps its code and loses the statement and its values', () => {

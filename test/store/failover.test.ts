@@ -62,6 +62,55 @@ describeOn(engines.slice(1))('on $name', (engine) => {
     );
   }
 
+  describe('a create whose outcome an attempt has left open', () => {
+    /** What the database answers to all later attempts, for every row. */
+    const REFUSALS = [
+      [1142, 'a grant that is missing'],
+      [1146, 'a table that is missing'],
+      [1406, 'a value that is too long'],
+    ] as const;
+
+    describe.each(REFUSALS)('and that is then refused with %i, for %s,', (errno) => {
+      it.each([1, 7])('is unavailable, alone or in a batch: of %i', async (count) => {
+        let inserts = 0;
+        const { store, front } = await opened(({ kind }) => {
+          if (kind !== 'INSERT') return undefined;
+          return ++inserts === 1 ? { done: true } : { done: false, answer: errno };
+        });
+        const entries = Array.from({ length: count }, () => entryOf());
+        const settled = await Promise.allSettled(entries.map((entry) => store.insert(entry, 'allow')));
+        expect(settled).toEqual(
+          entries.map(() => ({
+            status: 'rejected',
+            reason: expect.objectContaining({ reason: 'STORE_UNAVAILABLE' }) as unknown,
+          })),
+        );
+        expect(insertsIn(front).length).toBeGreaterThan(1);
+        await expect(rowsOf(entries)).resolves.toEqual(entries.map(() => 1));
+      });
+    });
+
+    /** Opens a store whose first `INSERT` gets this answer without being executed, and all others lack the grant. */
+    const openedBeforeRefusal = (first: Omit<Fault, 'done'>): Promise<Opened> => {
+      let inserts = 0;
+      return opened(({ kind }) => {
+        if (kind !== 'INSERT') return undefined;
+        return { done: false, ...(++inserts === 1 ? first : { answer: 1142 }) };
+      });
+    };
+
+    it('is unavailable, and one of another statement is refused', async () => {
+      const { store } = await openedBeforeRefusal({});
+      await expect(store.insert(entryOf(), 'allow')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+      await expect(store.insert(entryOf(), 'allow')).rejects.toMatchObject({ errno: 1142 });
+    });
+
+    it.each([1213, 1290])('is not one that the database has rolled back (%i)', async (answer) => {
+      const { store } = await openedBeforeRefusal({ answer });
+      await expect(store.insert(entryOf(), 'allow')).rejects.toMatchObject({ errno: 1142 });
+    });
+  });
+
   describe('a create', () => {
     it('that reaches the wrong server is retried on another one, to which gets go, too', async () => {
       let demoted = 0;

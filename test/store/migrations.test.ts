@@ -2,9 +2,6 @@ import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { EVERY_ROUTER_PATTERN } from '../registry/router-patterns.js';
-import type { NewRoute } from '../../src/registry/route-store.js';
-import { shapeOf } from '../../src/registry/route.js';
 import {
   ensureSchema,
   locked,
@@ -14,14 +11,13 @@ import {
   migrationStatus,
 } from '../../src/store/migrations.js';
 import { shapesAsText } from '../../src/store/migrations/0002-shapes-as-text.js';
-import { patternShapes } from '../../src/store/migrations/0003-pattern-shapes.js';
 import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
-import { type OpenedDatabase, type OpenedStore, openEmpty, openStore } from '../support/open-store.js';
-import { entryOf, uuidAt } from '../support/store-entries.js';
+import { type OpenedDatabase, openEmpty, openStore } from '../support/open-store.js';
+import { entryOf } from '../support/store-entries.js';
 
 const NAMES = MIGRATIONS.map(({ name }) => name);
-const NEWEST = NAMES.slice(-1);
+const NEWEST = String(NAMES.at(-1));
 /** The batch number of an earlier run. */
 const BATCH = 3;
 
@@ -38,8 +34,7 @@ describeOn(engines)('the migrations on $name', (engine) => {
 
   it('run up, down one by one, and up again, each once', async () => {
     await expect(migrateUp(knex)).resolves.toEqual(NAMES);
-    for (const name of [...NAMES].reverse()) await expect(migrateDown(knex)).resolves.toEqual([name]);
-    await expect(migrateDown(knex)).resolves.toEqual([]);
+    for (const name of [...NAMES].reverse()) await expect(migrateDown(knex, name)).resolves.toBe(true);
     await expect(knex.schema.hasTable('routes')).resolves.toBe(false);
     await expect(migrateUp(knex)).resolves.toEqual(NAMES);
     await expect(knex.schema.hasTable('routes')).resolves.toBe(true);
@@ -48,31 +43,32 @@ describeOn(engines)('the migrations on $name', (engine) => {
 
   it('release a lock that a Knex run left, and continue its batch numbers', async () => {
     await migrateUp(knex);
-    await migrateDown(knex);
+    await migrateDown(knex, NEWEST);
     await knex('knex_migrations_lock').update({ is_locked: 1 });
     await knex('knex_migrations').update({ batch: BATCH });
-    await expect(migrateUp(knex)).resolves.toEqual(NEWEST);
-    await expect(knex('knex_migrations').where({ name: NEWEST[0] }).pluck('batch')).resolves.toEqual([
+    await expect(migrateUp(knex)).resolves.toEqual([NEWEST]);
+    await expect(knex('knex_migrations').where({ name: NEWEST }).pluck('batch')).resolves.toEqual([
       BATCH + 1,
     ]);
     await knex('knex_migrations_lock').update({ is_locked: 1 });
-    await expect(migrateDown(knex)).resolves.toEqual(NEWEST);
+    await expect(migrateDown(knex, NEWEST)).resolves.toBe(true);
   });
 
   it('complete an interrupted run of 0.1.0', async () => {
     await migrateUp(knex);
     await knex.schema.dropTable('knex_migrations_lock');
-    await knex('knex_migrations').where({ name: NEWEST[0] }).update({ batch: 0 });
-    await expect(migrationStatus(knex)).resolves.toEqual({ applied: NAMES.slice(0, -1), pending: NEWEST });
-    await expect(migrateUp(knex)).resolves.toEqual(NEWEST);
+    await knex('knex_migrations').where({ name: NEWEST }).update({ batch: 0 });
+    await expect(migrationStatus(knex)).resolves.toEqual({ applied: NAMES.slice(0, -1), pending: [NEWEST] });
+    await expect(migrateUp(knex)).resolves.toEqual([NEWEST]);
     await expect(knex('knex_migrations').orderBy('id').pluck('name')).resolves.toEqual(NAMES);
   });
 
   it('roll back only the migration that 0.1.0 was about to roll back', async () => {
     await migrateUp(knex);
-    await knex('knex_migrations').where({ name: NEWEST[0] }).update({ batch: 0 });
-    await expect(migrateDown(knex)).resolves.toEqual(NEWEST);
-    await expect(knex.schema.hasTable('routes')).resolves.toBe(true);
+    await knex('knex_migrations').where({ name: NEWEST }).update({ batch: 0 });
+    await expect(migrateDown(knex, NEWEST)).resolves.toBe(true);
+    await expect(migrateDown(knex, NEWEST)).resolves.toBe(false);
+    await expect(migrationStatus(knex)).resolves.toMatchObject({ pending: [NEWEST] });
   });
 
   it('leave an unrelated table of the same name alone', async () => {
@@ -81,7 +77,7 @@ describeOn(engines)('the migrations on $name', (engine) => {
     });
     await knex('routes').insert({ stop: 'Station' });
     await expect(migrateUp(knex)).rejects.toThrow(/caller/);
-    await expect(migrateDown(knex)).resolves.toEqual([]);
+    await expect(migrateDown(knex, '0001-routes', { force: true })).resolves.toBe(false);
     await expect(knex('routes').select()).resolves.toEqual([{ stop: 'Station' }]);
   });
 
@@ -118,154 +114,6 @@ describeOn(engines)('the migrations on $name', (engine) => {
     await expect(store.insert(entryOf({ path: '/r1099/:other' }), 'reject')).resolves.toMatchObject({
       outcome: 'duplicate',
     });
-  });
-});
-
-/** The shape of the version before patterns were read. */
-function literalShape(path: string): string {
-  return `GET ${path.replace(/\/:[^/]*/g, '/:')}`;
-}
-
-let lastCreatedMs = Date.UTC(2026, 0, 1);
-
-/** A new route of that version, younger than all before. */
-function literalEntry(path: string): NewRoute {
-  const createdAt = new Date(++lastCreatedMs);
-  return entryOf({ path, id: uuidAt(createdAt.getTime()), createdAt }, { shape: literalShape(path) });
-}
-
-describeOn(engines)('the migration to shapes of patterns on $name', (engine) => {
-  let database: OpenedStore;
-  let knex: Knex;
-
-  beforeEach(async () => {
-    database = await openStore(engine);
-    ({ knex } = database);
-    await migrateDown(knex);
-  });
-
-  afterEach(() => database.close());
-
-  /** Stores these routes as the version before did, the oldest first. */
-  async function store(...paths: readonly string[]): Promise<void> {
-    const entries = paths.map((path) => literalEntry(path));
-    // One by one, so that the oldest of a shape holds it.
-    for (const entry of entries) await database.store.insert(entry, 'allow');
-  }
-
-  /** Every path with its shape, null if another route holds that, the oldest first. */
-  async function stored(): Promise<[string, string | null][]> {
-    const rows = await knex<{ path: string; shape: Buffer | null }>('routes')
-      .orderBy('id')
-      .select('path', 'shape');
-    return rows.map(({ path, shape }) => [path, shape && Buffer.from(shape).toString()]);
-  }
-
-  it('changes only shapes with a colon within a segment or the name of a wildcard', async () => {
-    const kept = ['/', '/users/:id', '/users/:name', '/files/*', '/a(b', '/a*b', "/!$&'()+,;=@%2F"];
-    await store(...kept);
-    const before = await stored();
-    await store('/v1/books:batchGet', '/:a/b:c', '/other/*path', '/x(*all)', '/12:30', '/a:', '/a:b-:b');
-    await migrateUp(knex);
-    const after = await stored();
-    expect(after.slice(0, kept.length)).toEqual(before);
-    expect(after.slice(kept.length)).toEqual([
-      ['/v1/books:batchGet', 'GET /v1/books:'],
-      ['/:a/b:c', 'GET /:/b:'],
-      ['/other/*path', 'GET /other/*'],
-      ['/x(*all)', 'GET /x(*)'],
-      ['/12:30', String.raw`GET /12\:30`],
-      ['/a:', String.raw`GET /a\:`],
-      ['/a:b-:b', 'GET /a:-:'],
-    ]);
-  });
-
-  it('leaves the shape to the oldest of the routes that now share it, and back each has its own', async () => {
-    const paths = [
-      ...[
-        '/books:get',
-        '/books:search',
-        '/files/*path',
-        '/files/*',
-        '/files/*rest',
-        '/logs/*',
-        '/logs/*path',
-      ],
-      ...['/t:', '/t:id', '/books:search', '/u:id', '/u:'],
-    ];
-    await store(...paths);
-    const before = await stored();
-    await migrateUp(knex);
-    await expect(stored()).resolves.toEqual([
-      ['/books:get', 'GET /books:'],
-      ['/books:search', null],
-      ['/files/*path', 'GET /files/*'],
-      ['/files/*', null],
-      ['/files/*rest', null],
-      ['/logs/*', 'GET /logs/*'],
-      ['/logs/*path', null],
-      ['/t:', String.raw`GET /t\:`],
-      ['/t:id', 'GET /t:'],
-      ['/books:search', null],
-      ['/u:id', 'GET /u:'],
-      ['/u:', String.raw`GET /u\:`],
-    ]);
-    await expect(migrateDown(knex)).resolves.toEqual(NEWEST);
-    await expect(stored()).resolves.toEqual(before);
-  });
-
-  it('converts more rows than one statement takes, whichever holds a shape of another one', async () => {
-    const paths = Array.from({ length: 1_100 }, (_, n) => [
-      `/f${n}/*`,
-      `/b${n}:get`,
-      `/f${n % 7}/*x${n}`,
-    ]).flat();
-    const entries = paths.map((path) => literalEntry(path));
-    await Promise.all(entries.map((entry) => database.store.insert(entry, 'allow')));
-    await migrateUp(knex);
-    const seen = new Set<string>();
-    const expected = paths.map((path) => {
-      const shape = shapeOf({ method: 'GET', path });
-      const isFirst = !seen.has(shape);
-      seen.add(shape);
-      return [path, isFirst ? shape : null];
-    });
-    await expect(stored()).resolves.toEqual(expected);
-    await patternShapes.up(knex);
-    await expect(stored()).resolves.toEqual(expected);
-  });
-
-  it('gives no shape to the longest of the paths that are no pattern', async () => {
-    const longest = `/a${':-'.repeat(1_023)}`;
-    await store(longest);
-    await migrateUp(knex);
-    await expect(stored()).resolves.toEqual([[longest, null]]);
-    await migrateDown(knex);
-    await expect(stored()).resolves.toEqual([[longest, `GET ${longest}`]]);
-  });
-
-  it('keeps every shape of this version unique on its way down and up', async () => {
-    await migrateUp(knex);
-    const entries = [...new Map(EVERY_ROUTER_PATTERN.map(({ path }) => [path, entryOf({ path })])).values()];
-    await Promise.all(entries.map((entry) => database.store.insert(entry, 'allow')));
-    const before = await stored();
-    await migrateDown(knex);
-    await migrateUp(knex);
-    const shapes = (rows: [string, string | null][]) => rows.map(([, shape]) => shape).sort();
-    expect(shapes(await stored())).toEqual(shapes(before));
-  });
-
-  it('run down and up, finds duplicates of what the previous version stored meanwhile', async () => {
-    await migrateUp(knex);
-    await store('/books:search', '/files/*path');
-    const again = [entryOf({ path: '/books:find' }), entryOf({ path: '/files/*' })];
-    const created = again.map((entry) => database.store.findByShape(entry.shape));
-    await expect(Promise.all(created)).resolves.toEqual([undefined, undefined]);
-    await migrateDown(knex);
-    await migrateUp(knex);
-    for (const entry of again) {
-      await expect(database.store.insert(entry, 'reject')).resolves.toMatchObject({ outcome: 'duplicate' });
-    }
   });
 });
 

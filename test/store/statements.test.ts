@@ -35,7 +35,6 @@ const PASSING = [
   ['an unknown error, such as from Vitess without a tablet', 1105, 'HY000'],
   ['lost packets', 1158, '08S01'],
   ['an error during the commit', 1180, 'HY000'],
-  ['a lock wait timeout', 1205, 'HY000'],
   ['a deadlock', 1213, '40001'],
   ['an interrupted query', 1317, '70100'],
   ['a killed connection', 1927, '70100'],
@@ -79,9 +78,12 @@ describe('a statement', () => {
     expect(isConflict(error) || isRefusedForRow(error)).toBe(false);
   });
 
-  it.each(['ECONNRESET', 'EPIPE', 'PROTOCOL_CONNECTION_LOST'])('is retried after %s', async (code) => {
-    await expect(attempted({ code })).resolves.toBe(2);
-  });
+  it.each(['ECONNRESET', 'EPIPE', 'PROTOCOL_CONNECTION_LOST', 'SQLITE_BUSY'])(
+    'is retried after %s',
+    async (code) => {
+      await expect(attempted({ code })).resolves.toBe(2);
+    },
+  );
 
   it('is retried after a pause that depends on the attempt', async () => {
     const events: unknown[] = [];
@@ -107,6 +109,7 @@ describe('a statement', () => {
     ['a user with too many connections', { errno: 1203, sqlState: '42000' }],
     ['a refused login', { errno: 1045, sqlState: '28000' }],
     ['a refused row', DUPLICATE],
+    ['a lock wait timeout', { errno: 1205, sqlState: 'HY000' }],
     ['a value that is too long', { errno: 1406, sqlState: '22001' }],
     ['a missing table', { errno: 1146, sqlState: '42S02' }],
     ['a read that exceeds its time limit in MySQL', { errno: 3024, sqlState: 'HY000' }],

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import type { Failure } from '../../src/registry/failure.js';
-import { openDatabase } from '../../src/store/database.js';
+import { discard, openForCalls } from '../../src/store/database.js';
 import { engines } from '../support/engines.js';
 import {
   type Fault,
@@ -88,9 +88,9 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
       if (met !== undefined) fault.armed = false;
       return met;
     });
-    const knex = openDatabase(
+    const knex = openForCalls(
       parseDatabaseUrl(throughPort(database.url, front.port)),
-      answer === 'silence' ? SILENCE_MS : 0,
+      answer === 'silence' ? SILENCE_MS : 5_000,
     );
     onTestFinished(() => knex.destroy());
     return { store: database.storeWith({}, knex), knex, front, fault };
@@ -167,18 +167,53 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
   });
 });
 
-it('after statements that found the embedded database busy, no later create is lost', async () => {
-  const { knex, store, connect, close, storeWith } = await openStore(engines[0]);
-  onTestFinished(close);
-  await store.insert(entryOf({ path: '/a/:id' }, { idempotencyKey: 'key' }), 'allow');
-  const other = connect();
-  await knex.raw('PRAGMA busy_timeout = 0');
-  await other.raw('BEGIN IMMEDIATE');
-  await expect(store.insert(entryOf(), 'allow')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
-  await Promise.allSettled(CALLS.map(([, call]) => call(store)));
-  await other.raw('COMMIT');
-  const ids = await createSome(store);
-  await expectStored(storeWith({}, other), ids);
-  await knex.destroy();
-  await expectStored(storeWith({}, connect()), ids);
+describe('while another process writes to the embedded database', () => {
+  let database: OpenedStore;
+  let other: Knex;
+
+  beforeEach(async () => {
+    database = await openStore(engines[0]);
+    other = database.connect();
+    await database.store.insert(entryOf({ path: '/a/:id' }, { idempotencyKey: 'key' }), 'allow');
+    await other.raw('BEGIN IMMEDIATE');
+  });
+
+  afterEach(() => database.close());
+
+  it('a create waits and a get does not, and the create is stored afterwards', async () => {
+    const { store } = database;
+    const entry = entryOf();
+    const create = store.insert(entry, 'allow');
+    const get = store.find(entry.route.id);
+    await expect(Promise.race([create.then(() => 'the create'), get.then(() => 'the get')])).resolves.toBe(
+      'the get',
+    );
+    await other.raw('COMMIT');
+    await expect(create).resolves.toEqual({ outcome: 'inserted' });
+    await expectStored(database.storeWith({}, other), [entry.route.id]);
+  });
+
+  it('creates become unavailable after some attempts, and no later create is lost', async () => {
+    const { knex, store, storeWith, connect } = database;
+    await expect(store.insert(entryOf(), 'allow')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+    await Promise.allSettled(CALLS.map(([, call]) => call(store)));
+    await other.raw('COMMIT');
+    const ids = await createSome(store);
+    await expectStored(storeWith({}, other), ids);
+    await knex.destroy();
+    await expectStored(storeWith({}, connect()), ids);
+  });
+
+  it('a create whose connection must be opened anew waits until it can be', async () => {
+    const { knex, store } = database;
+    await other.raw('COMMIT');
+    const client = knex.client as Knex.Client;
+    const connection = (await client.acquireConnection()) as object;
+    discard(connection);
+    client.releaseConnection(connection);
+    const busy = Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' });
+    const open = vi.spyOn(client, 'acquireRawConnection').mockRejectedValueOnce(busy);
+    await expect(store.insert(entryOf(), 'allow')).resolves.toEqual({ outcome: 'inserted' });
+    expect(open).toHaveBeenCalledTimes(2);
+  });
 });

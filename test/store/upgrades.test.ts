@@ -44,7 +44,10 @@ describeOn(engines)('on $name', (engine) => {
 
   it('this version does not roll back a migration of the next version', async () => {
     await migrateUp(knex, NEXT);
-    await expect(migrateDown(knex)).rejects.toThrow(EXPAND.name);
+    await expect(migrateDown(knex, EXPAND.name)).rejects.toThrow('is no migration of this version');
+    await expect(migrateDown(knex, String(MIGRATIONS.at(-1)?.name))).rejects.toThrow(
+      `Roll ${EXPAND.name} back first.`,
+    );
     await expect(knex('knex_migrations').pluck('name')).resolves.toHaveLength(NEXT.length);
   });
 
@@ -55,7 +58,7 @@ describeOn(engines)('on $name', (engine) => {
     const migrating = (async () => {
       for (let round = 0; round < 5; round++) {
         await migrateUp(other, NEXT);
-        await migrateDown(other, NEXT);
+        await migrateDown(other, EXPAND.name, { migrations: NEXT });
       }
     })().finally(() => {
       migrated.abort();

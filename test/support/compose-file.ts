@@ -31,7 +31,7 @@ export const COMPOSE = parse(readFileSync(join(ROOT, 'docker-compose.yml'), 'utf
   readonly volumes: Readonly<Record<string, unknown>>;
 };
 
-/** The value of each variable without a default that is not given: valid for every setting that holds a secret. */
+/** The value of each variable without a default that is absent: valid for every setting that holds a secret. */
 const SECRET = 'a-secret-of-thirty-two-bytes-or-more';
 
 /** The environment of a service. @param variables those in `.env`; all others have their defaults */
@@ -41,7 +41,7 @@ export function environmentOf(
 ): Record<string, string> {
   const filled = (value: string | number): string =>
     String(value).replace(
-      /\$\{(\w+):([-?])([^}]*)\}/g,
+      /\$\{(\w+):?([-?])([^}]*)\}/g,
       (_, name: string, kind: string, text: string) => variables[name] ?? (kind === '-' ? text : SECRET),
     );
   return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, filled(value)]));

@@ -12,6 +12,11 @@ export function isQuery(packet: Buffer): boolean {
   return packet.readUInt8(SEQUENCE_AT) === 0 && packet.readUInt8(HEADER_BYTES) === QUERY;
 }
 
+/** Whether a server's packet rejects a statement. */
+export function isError(packet: Buffer): boolean {
+  return packet.readUInt8(HEADER_BYTES) === 0xff;
+}
+
 /** The offset of a statement's text. Since MySQL 8, the counts of parameters (0) and parameter sets (1) precede it. */
 function textStart(query: Buffer): number {
   const start = HEADER_BYTES + 1;
@@ -56,6 +61,7 @@ const SQL_STATES: Readonly<Record<number, string>> = {
   1053: '08S01',
   1062: '23000',
   1142: '42000',
+  1146: '42S02',
   1153: '08S01',
   1213: '40001',
   1227: '42000',

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { type Database, parseDatabaseUrl } from '../../src/settings/database-url.js';
-import { openDatabase } from '../../src/store/database.js';
+import { openForCalls, openForMigrations } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp } from '../../src/store/migrations.js';
 import type { ObservedStatement, StatementObserver } from '../../src/store/statements.js';
@@ -8,6 +8,9 @@ import type { Engine } from './engine.js';
 import { throughPort } from './tcp-proxy.js';
 
 export type { KnexRouteStore, ObservedStatement };
+
+/** The default of the setting. */
+const DEADLINE_MS = 5_000;
 
 interface StoreOptions {
   /** Default: none. */
@@ -22,7 +25,7 @@ export interface OpenedDatabase {
   readonly knex: Knex;
   /** The port of its server; 0 for an embedded database. */
   readonly port: number;
-  /** Opens more connections. @param port the port to connect to; default: that of the server */
+  /** Opens more connections of the same kind. @param port the port to connect to; default: that of the server */
   readonly connect: (port?: number) => Knex;
   /** Closes all connections and drops the database. */
   readonly close: () => Promise<void>;
@@ -35,14 +38,18 @@ export interface OpenedStore extends OpenedDatabase {
   readonly storeWith: (options: StoreOptions, knex?: Knex) => KnexRouteStore;
 }
 
-/** Opens a new, empty database. */
-export async function openEmpty(engine: Engine): Promise<OpenedDatabase> {
+/**
+ * Opens a new, empty database.
+ *
+ * @param open opens a connection pool; default: one for migrations
+ */
+export async function openEmpty(engine: Engine, open = openForMigrations): Promise<OpenedDatabase> {
   const database = await engine.createDatabase();
   const { url } = database;
   const opened: Knex[] = [];
   const connect = (port?: number): Knex => {
     const there = port === undefined ? url : throughPort(url, port);
-    const knex = openDatabase(parseDatabaseUrl(there));
+    const knex = open(parseDatabaseUrl(there));
     opened.push(knex);
     return knex;
   };
@@ -61,9 +68,11 @@ export async function openEmpty(engine: Engine): Promise<OpenedDatabase> {
 
 /** Opens a store on a new database. */
 export async function openStore(engine: Engine): Promise<OpenedStore> {
-  const database = await openEmpty(engine);
-  const { knex } = database;
-  await migrateUp(knex);
+  const database = await openEmpty(engine, (location) => openForCalls(location, DEADLINE_MS));
+  const { knex, location } = database;
+  const migrating = openForMigrations(location);
+  await migrateUp(migrating);
+  await migrating.destroy();
   const storeWith = ({ observers }: StoreOptions, through = knex): KnexRouteStore =>
     new KnexRouteStore(through, observers);
   return { ...database, store: storeWith({}), storeWith };

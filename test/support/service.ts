@@ -11,7 +11,7 @@ import {
   type Route,
   RouteServiceClient,
 } from '../../src/gen/routing/v1/route_service.js';
-import { openDatabase } from '../../src/store/database.js';
+import { openForMigrations } from '../../src/store/database.js';
 import { migrateUp } from '../../src/store/migrations.js';
 import type { Engine } from './engine.js';
 
@@ -118,7 +118,7 @@ export const SERVICE_SETTINGS = {
 };
 
 async function migrate(databaseUrl: string): Promise<void> {
-  const knex = openDatabase(parseDatabaseUrl(databaseUrl));
+  const knex = openForMigrations(parseDatabaseUrl(databaseUrl));
   await migrateUp(knex);
   await knex.destroy();
 }

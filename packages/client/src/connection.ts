@@ -134,10 +134,9 @@ function metadataOf({ metadata: entries }: Request, deadline: number): Metadata 
   return metadata;
 }
 
-/** The time until a deadline, as gRPC sends it: at most eight digits and a unit. */
+/** The time until a deadline, as gRPC sends it: at most eight digits, which are enough for a day. */
 function timeoutUntil(deadline: number): string {
-  const ms = Math.max(1, deadline - Date.now());
-  return ms < 100_000_000 ? `${ms}m` : `${Math.ceil(ms / 1_000)}S`;
+  return `${Math.min(Math.max(1, deadline - Date.now()), 99_999_999)}m`;
 }
 
 function same(bytes: Buffer): Buffer {

@@ -10,7 +10,7 @@ export interface Outcome {
 /** The reasons for which rules are left out, by the sentences of the transcoder. */
 const REASONS: readonly (readonly [sentence: RegExp, reason: string])[] = [
   [/streams of requests/, 'left out: streams of requests'],
-  [/has segments after/, 'left out: the path goes on after `**`'],
+  [/has "\*\*" twice/, 'left out: the path has `**` twice'],
   [/(?:GET|HEAD) has a body/, 'left out: `GET` has a body'],
   [/bound to the same requests/, 'left out: the later of two for the same requests'],
 ];

@@ -1,5 +1,6 @@
 import { type DescField, ScalarType } from '@bufbuild/protobuf';
-import { type Binding, expandPathTemplate } from '../src/template/binding.js';
+import type { Binding } from '../src/template/binding.js';
+import { expandPathTemplate } from '../src/template/path-template.js';
 
 /** A request for a binding: its variables have a value that their fields take, its body is an empty value. */
 export function sampleRequest({

@@ -70,14 +70,22 @@ export function commandSettings(args: readonly string[]) {
   };
 }
 
-/** @throws Error with the first sentence of Node */
+/** @throws Error with the first sentence of Node, or that names an option which is given twice */
 function valuesOf(args: readonly string[]) {
   try {
-    return parseArgs({ args: [...args], options: COMMAND_OPTIONS }).values;
+    const { values, tokens } = parseArgs({ args: [...args], options: COMMAND_OPTIONS, tokens: true });
+    const names = tokens.filter((token) => token.kind === 'option').map(({ name }) => name);
+    const twice = names.find((name, index) => !isMultiple(name) && names.indexOf(name) < index);
+    if (twice !== undefined) throw new Error(`Option '--${twice}' is given twice`);
+    return values;
   } catch (error) {
     const sentence = (error as Error).message.replace(/\.\s[^]*$/, '');
     throw new Error(`${sentence}; see --help.`);
   }
+}
+
+function isMultiple(name: string): boolean {
+  return 'multiple' in COMMAND_OPTIONS[name as Option];
 }
 
 type Option = keyof typeof COMMAND_OPTIONS;
@@ -191,7 +199,7 @@ function named<T>(option: Option, act: () => T): T {
   try {
     return act();
   } catch (error) {
-    throw new Error(`--${option}: ${(error as Error).message}.`);
+    throw new Error(`--${option}: ${(error as Error).message.replace(/\.$/, '')}.`);
   }
 }
 

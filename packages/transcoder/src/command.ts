@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { commandSettings, type CommandSettings } from './command-settings.js';
 import { errorReply } from './failures/error-reply.js';
@@ -8,6 +8,7 @@ import { httpStatusOf } from './failures/failure.js';
 import { isForeign } from './foreign-requests.js';
 import { Code } from './gen/google/rpc/code_pb.js';
 import { grpcUpstream } from './grpc-js.js';
+import { loggedPath } from './http/exchange.js';
 import { writeReply } from './http-reply.js';
 import { createTranscoder, type Transcoder, unboundRules } from './index.js';
 import { describe, type OpenApi } from './openapi.js';
@@ -24,6 +25,11 @@ const FOREIGN =
 
 const WITHOUT_REFLECTION =
   'To serve it without reflection, give its contract with --descriptors FILE: a descriptor set, as written by buf build -o FILE, or by protoc --include_imports --descriptor_set_out=FILE, from its proto files.';
+
+/** How long a connection stays open between two requests, in milliseconds: longer than balancers, which keep them for 60 s. */
+const IDLE_MS = 75_000;
+
+const FORM_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;|$)/i;
 
 /** The output streams and the stop signal of the command; `process` has this shape. */
 interface Terminal {
@@ -59,19 +65,32 @@ async function serve(
   { stdout, stderr, signal = new AbortController().signal }: Terminal,
 ): Promise<void> {
   const { target, channel, descriptorSet, all, metadata, transcoding, host, port, hosts } = settings;
+  const { lenient } = transcoding;
   const say = (text: string): void => void stdout.write(`${printable(text)}\n`);
   const complain = (error: unknown): void => void stderr.write(complaint(error));
   /** A listener for all requests but foreign ones. */
   const guarded =
     (listener: RequestListener): RequestListener =>
     (request, response) => {
-      if (isForeign(request, { hosts, linked: LINKED })) refuse(response, Code.PERMISSION_DENIED, FOREIGN);
-      else listener(request, response);
+      if (isForeign(request, { hosts, linked: LINKED }))
+        refuse(request, response, Code.PERMISSION_DENIED, FOREIGN);
+      else {
+        if (lenient) readFormsAsJson(request);
+        listener(request, response);
+      }
     };
-  const waiting = guarded((_, response) => {
-    refuse(response, Code.UNAVAILABLE, `Waiting for ${target}.`);
+  /** Answers a request with an error, without the transcoder. */
+  function refuse(request: IncomingMessage, response: ServerResponse, code: Code, message: string): void {
+    const reply = errorReply(code, httpStatusOf(code), message, [], {});
+    const requestId = randomUUID();
+    void writeReply(response, reply, requestId);
+    const { method, url = '' } = request;
+    say(requestLine({ method, path: loggedPath(url), status: reply.status, reason: Code[code], requestId }));
+  }
+  const waiting = guarded((request, response) => {
+    refuse(request, response, Code.UNAVAILABLE, `Waiting for ${target}.`);
   });
-  const server = createServer({ requireHostHeader: false }, waiting);
+  const server = createServer({ requireHostHeader: false, keepAliveTimeout: IDLE_MS }, waiting);
   await once(server.listen(port, host), 'listening').catch((error: unknown) => {
     throw new Error(`--host ${host}, --port ${port}: ${(error as Error).message}.`);
   });
@@ -92,13 +111,17 @@ async function serve(
     const unbound = unboundRules(contract.descriptorSet, contract.services);
     const unserved = all ? [] : unbound.map(({ selector }) => `${selector} has no HTTP rule, see --all.`);
     tellLeftOut([...skipped, ...unserved].map(leftOut));
-    const log = { debug: ignore, info: ignore, warn: tellCause, error: tellCause };
+    const info = (fields: RequestFields, message: string): void => {
+      say(requestLine(fields, message));
+    };
+    const log = { debug: ignore, info, warn: tellCause, error: tellCause };
     const options = {
       ...contract,
       ...transcoding,
       upstream,
       observers: [observer],
       log,
+      answeredLevel: 'info',
       onUnknownType: want,
       rules: all ? unbound : [],
       unsupported: 'skip',
@@ -184,9 +207,33 @@ function originOf({ address, port }: AddressInfo): string {
   return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
-/** Responds to a request with an error, without the transcoder. */
-function refuse(response: ServerResponse, code: Code, message: string): void {
-  void writeReply(response, errorReply(code, httpStatusOf(code), message, [], {}), randomUUID());
+/**
+ * Declares the forms of `curl -d`, which names no other type unless it is told to, as JSON. As the guard keeps the forms
+ * of other pages out, which browsers send unasked, nobody else sends them.
+ */
+function readFormsAsJson({ rawHeaders }: IncomingMessage): void {
+  rawHeaders.forEach((text, index) => {
+    const isType = index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === 'content-type';
+    if (isType && FORM_TYPE.test(text)) rawHeaders[index] = 'application/json';
+  });
+}
+
+/** What the line about a request tells. Bytes that are no HTTP request have no method, path and time. */
+interface RequestFields {
+  readonly method?: string | undefined;
+  readonly path?: string | undefined;
+  /** Undefined if the client left first. */
+  readonly status?: number | undefined;
+  readonly reason?: string | undefined;
+  readonly ms?: number | undefined;
+  readonly requestId?: string | undefined;
+}
+
+/** @param message stands for the status of a request without one */
+function requestLine({ method, path, status, reason, ms, requestId }: RequestFields, message = ''): string {
+  const time = ms === undefined ? undefined : `${ms} ms`;
+  const parts = [method, path, status ?? message, reason, time, requestId];
+  return parts.filter((part) => part !== undefined).join(' ');
 }
 
 /** One line for each HTTP method and path that is served. */

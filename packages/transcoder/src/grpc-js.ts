@@ -3,6 +3,7 @@ import { unanswered } from './grpc-js/call-failure.js';
 import { CallCounts } from './grpc-js/call-counts.js';
 import { CHANNEL_DEFAULTS } from './grpc-js/channel-defaults.js';
 import { Connections } from './grpc-js/connections.js';
+import { checkedOptions, type Kind, numberFrom, OBJECT, TEXT } from './option-kinds.js';
 import { CONNECTION_KEYS, type UnaryCall, type UnaryReply, type Upstream } from './upstream.js';
 
 export { tlsOptions, type TlsOptions } from './grpc-js/tls-options.js';
@@ -11,7 +12,14 @@ const MAX_REPLY_BYTES = 4 * 1024 * 1024;
 /** The most unary calls of one method in progress: half of what a transcoder takes by default. */
 const MAX_CALLS_OF_METHOD = 2_048;
 /** What the value of a key that does not end in `-bin` may be (gRPC's PROTOCOL-HTTP2.md). */
-const TEXT = /^[ -~]*$/;
+const METADATA_TEXT = /^[ -~]*$/;
+
+const KINDS = {
+  credentials: OBJECT,
+  maxReplyBytes: numberFrom(1),
+  maxCallsOfCaller: numberFrom(1),
+  channelOptions: OBJECT,
+} satisfies Record<keyof GrpcUpstreamOptions, Kind>;
 
 /** Options of `grpcUpstream`. */
 export interface GrpcUpstreamOptions {
@@ -56,16 +64,16 @@ export interface GrpcUpstream extends Required<Upstream> {
  *
  * @param target a target of grpc-js (gRPC's doc/naming.md): `host:port`, `dns:///host:port`, `unix:/path`,
  *   `ipv4:host:port,host:port`. Calls are spread evenly over all its addresses.
+ * @throws Error with a one-sentence message if an option is unknown, missing or of another kind.
  */
-export function grpcUpstream(
-  target: string,
-  {
+export function grpcUpstream(target: string, given: GrpcUpstreamOptions): GrpcUpstream {
+  const {
     credentials: first,
     maxReplyBytes = MAX_REPLY_BYTES,
     maxCallsOfCaller = Infinity,
     channelOptions,
-  }: GrpcUpstreamOptions,
-): GrpcUpstream {
+  } = checkedOptions(given, KINDS, ['credentials']);
+  checkedOptions({ target }, { target: TEXT }, ['target']);
   const options = {
     ...CHANNEL_DEFAULTS,
     'grpc.max_receive_message_length': maxReplyBytes,
@@ -90,7 +98,12 @@ export function grpcUpstream(
     if (closed) return unanswered(status.UNAVAILABLE, 'The upstream is closed.');
     for (const [key, value] of metadata)
       // With a key of a connection, grpc-js would lose its own and try again.
-      if (CONNECTION_KEYS.has(key) || key.startsWith(':') || key.endsWith('-bin') || !TEXT.test(value))
+      if (
+        CONNECTION_KEYS.has(key) ||
+        key.startsWith(':') ||
+        key.endsWith('-bin') ||
+        !METADATA_TEXT.test(value)
+      )
         return unanswered(status.INTERNAL, `The metadata ${key} cannot be sent.`);
     return undefined;
   };

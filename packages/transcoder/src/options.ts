@@ -9,6 +9,24 @@ import {
   ReplyHeaders,
   type ResponseHeaders,
 } from './metadata.js';
+import {
+  BYTES,
+  checkedOptions,
+  FLAG,
+  FUNCTION,
+  having,
+  HEADER_TEXT,
+  type Kind,
+  LIST,
+  MAP,
+  MILLISECONDS,
+  MILLISECONDS_OR_INFINITY,
+  numberFrom,
+  OBJECT,
+  oneOf,
+  TEXT,
+  TEXTS,
+} from './option-kinds.js';
 import type { RequestObserver } from './request-observer.js';
 import type { UnsupportedMethods } from './template/contract.js';
 import type { Guard, Upstream } from './upstream.js';
@@ -100,7 +118,7 @@ export interface TranscoderOptions {
   readonly lenient?: boolean;
   /**
    * What to do with bindings that cannot be served: client and bidirectional streams, server streams if the upstream
-   * has no `serverStream`, paths with segments after `**`, `GET` with a body, the later of two rules for the same
+   * has no `serverStream`, paths with `**` twice, `GET` with a body, the later of two rules for the same
    * requests, rules that are malformed or do not fit their method, and `rules` whose selector names no method. `refuse`
    * throws an Error. `skip` logs them and leaves them out; other bindings of the method are served. Default: `refuse`.
    */
@@ -131,6 +149,46 @@ export interface TranscoderOptions {
   readonly observers?: readonly RequestObserver[];
 }
 
+/** The kinds of the options. */
+const KINDS = {
+  descriptorSet: BYTES,
+  services: TEXTS,
+  domain: HEADER_TEXT,
+  rules: LIST,
+  upstream: having('unary'),
+  guard: FUNCTION,
+  basePath: TEXT,
+  deadlineMs: MILLISECONDS,
+  maxBodyBytes: numberFrom(0),
+  maxRequests: numberFrom(0),
+  streamMs: MILLISECONDS_OR_INFINITY,
+  maxStreams: numberFrom(0),
+  realm: HEADER_TEXT,
+  forwardedHeaders: MAP,
+  responseHeaders: MAP,
+  standardMethods: FLAG,
+  replyCacheBytes: numberFrom(0),
+  ignoredParameters: TEXTS,
+  json: OBJECT,
+  lenient: FLAG,
+  unsupported: oneOf('refuse', 'skip'),
+  requestIdOf: FUNCTION,
+  write: FUNCTION,
+  now: FUNCTION,
+  log: having('debug', 'info', 'warn', 'error'),
+  answeredLevel: oneOf('info', 'debug'),
+  mayLog: FUNCTION,
+  onUnknownType: FUNCTION,
+  observers: LIST,
+} satisfies Record<keyof TranscoderOptions, Kind>;
+
+const JSON_KINDS = {
+  ignoreUnknown: FLAG,
+  protoNames: FLAG,
+  omit: oneOf('nothing', 'unassigned', 'defaults'),
+  milliseconds: FLAG,
+} satisfies Record<keyof JsonOptions, Kind>;
+
 const ignore = (): void => undefined;
 
 // Segments of unreserved characters: nothing that a router reads as a pattern.
@@ -140,9 +198,14 @@ const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
  * The given options with defaults for the others, except the realm, whose default is in the contract; and what becomes of
  * the headers in both directions.
  *
- * @throws Error with a one-sentence message if an option is unknown, or the base path or a header is invalid.
+ * @param required the options that have no default.
+ * @throws Error with a one-sentence message if an option is unknown, missing or of another kind, or the base path or a
+ *   header is invalid.
  */
-export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>>(given: Given) {
+export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>>(
+  given: Given,
+  required: readonly string[] = ['descriptorSet'],
+) {
   const defaults = {
     services: undefined,
     domain: undefined,
@@ -173,8 +236,8 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
     onUnknownType: ignore as (typeUrl: string) => void,
     observers: [],
   };
-  requireKnown(given, { ...defaults, descriptorSet: undefined, upstream: undefined, realm: undefined });
-  const options = { ...defaults, ...given };
+  const options = { ...defaults, ...checkedOptions(given, KINDS, required) };
+  checkedOptions(options.json, JSON_KINDS, [], 'json.');
   const { basePath } = options;
   if (!BASE_PATH.test(basePath)) {
     throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
@@ -184,11 +247,4 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
     forwarding: new Forwarding(options.forwardedHeaders),
     replyHeaders: new ReplyHeaders(options.responseHeaders),
   };
-}
-
-/** The compiler finds misspelt options only for callers that use the types. */
-function requireKnown(given: object, known: object): void {
-  for (const name of Object.keys(given)) {
-    if (!Object.hasOwn(known, name)) throw new Error(`There is no option "${name}".`);
-  }
 }

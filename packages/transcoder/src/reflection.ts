@@ -7,6 +7,7 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { CHANNEL_DEFAULTS } from './grpc-js/channel-defaults.js';
+import { checkedOptions, having, type Kind, MAP, MILLISECONDS, OBJECT, TEXT, TEXTS } from './option-kinds.js';
 import { MAX_SET_BYTES } from './reflection/reflected-files.js';
 import { ReflectionError } from './reflection/reflection-error.js';
 import { type ReflectedContract, takeContract } from './reflection/take-contract.js';
@@ -57,6 +58,21 @@ export interface ContractListener {
   failed(error: Error): void;
 }
 
+const KINDS = {
+  credentials: OBJECT,
+  deadlineMs: MILLISECONDS,
+  metadata: MAP,
+  channelOptions: OBJECT,
+  types: TEXTS,
+  signal: having('addEventListener'),
+} satisfies Record<keyof ReflectionOptions | 'signal', Kind>;
+
+/** @throws Error with a one-sentence message if an option is unknown, missing or of another kind */
+function checked<Given extends ReflectionOptions>(target: string, given: Given): Given {
+  checkedOptions({ target }, { target: TEXT }, ['target']);
+  return checkedOptions(given, KINDS, ['credentials']);
+}
+
 const DEADLINE_MS = 10_000;
 const RETRY_MS = 1_000;
 
@@ -67,12 +83,11 @@ const RETRY_MS = 1_000;
  *
  * @param target a target of grpc-js, as for `grpcUpstream`.
  * @throws ReflectionError (rejects) with a one-sentence message if the server cannot be reached or does not support
- *   reflection, or if its contract has no services, is inconsistent or is too large.
+ *   reflection, or if its contract has no services, is inconsistent or is too large; an Error if an option is unknown,
+ *   missing or of another kind.
  */
-export async function reflect(
-  target: string,
-  { deadlineMs = DEADLINE_MS, metadata, types = [], ...options }: ReflectionOptions,
-): Promise<ReflectedContract> {
+export async function reflect(target: string, given: ReflectionOptions): Promise<ReflectedContract> {
+  const { deadlineMs = DEADLINE_MS, metadata, types = [], ...options } = checked(target, given);
   const client = open(target, options);
   try {
     return await takeContract(client, target, { deadlineMs, metadata, types });
@@ -91,15 +106,17 @@ export async function reflect(
  */
 export async function followContract(
   target: string,
-  {
+  given: ReflectionOptions & { readonly signal?: AbortSignal },
+  listener: ContractListener,
+): Promise<void> {
+  const {
     deadlineMs = DEADLINE_MS,
     metadata,
     types = [],
     signal = new AbortController().signal,
     ...options
-  }: ReflectionOptions & { readonly signal?: AbortSignal },
-  listener: ContractListener,
-): Promise<void> {
+  } = checked(target, given);
+  checkedOptions({ listener }, { listener: having('contract', 'waiting', 'failed') }, ['listener']);
   const client = open(target, options);
   const wanted = new WantedTypes();
   const named = [...types];

@@ -91,11 +91,11 @@ function unknownTypes({
  *
  * Errors have the body `{"error":{code, status, message, details}}` (AIP-193).
  *
- * @throws Error with a one-sentence message if an option is unknown, the base path or a header is invalid, or the
- *   contract cannot be served.
+ * @throws Error with a one-sentence message if an option is unknown, missing or of another kind, the base path or a header
+ *   is invalid, or the contract cannot be served.
  */
 export function createTranscoder(given: TranscoderOptions): Transcoder {
-  const { options, forwarding, replyHeaders } = optionsInForce(given);
+  const { options, forwarding, replyHeaders } = optionsInForce(given, ['descriptorSet', 'upstream']);
   const { log, mayLog, now, requestIdOf, write } = options;
   const serverStreams = options.upstream.serverStream !== undefined;
   const contract = readContract(options.descriptorSet, { ...options, serverStreams });

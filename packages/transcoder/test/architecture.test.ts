@@ -16,6 +16,7 @@ testLayers({
     ['transcoder.ts'],
     ['page', 'openapi'],
     ['options.ts'],
+    ['option-kinds.ts'],
     ['http', 'metadata.ts'],
     ['message'],
     ['json'],

@@ -77,6 +77,45 @@ describe('the command', () => {
     expect(await rawExchange(origin, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n')).toContain('"error":');
   });
 
+  it('prints a line about each request, also of one that it refuses itself or cannot read', async () => {
+    const { address } = await start();
+    const command = startCommand('--target', address);
+    const origin = await originOf(command);
+    await textOf(origin, '/v1/greetings/Ada?unknown=1');
+    await textOf(origin, '/v1/greetings/Ada');
+    await textOf(origin, '/docs');
+    await httpRequest(origin, { path: '/v1/greetings/Ada', headers: { host: 'pages.example' } });
+    await rawExchange(origin, 'no HTTP\r\n\r\n');
+    expect(command.requests).toEqual([
+      'GET /v1/greetings/Ada 400 REQUEST_MALFORMED',
+      'GET /v1/greetings/Ada 200',
+      'GET /docs 200',
+      'GET /v1/greetings/Ada 403 PERMISSION_DENIED',
+      '400 REQUEST_MALFORMED',
+    ]);
+  });
+
+  it('prints a line about a request whose client leaves', async () => {
+    const { address } = await start({ held: new Promise(() => undefined) });
+    const command = startCommand('--target', address);
+    const origin = await originOf(command);
+    const leaving = new AbortController();
+    const response = await fetch(`${origin}/v1/greetings/Ada:repeat`, { signal: leaving.signal });
+    expect(response.status).toBe(200);
+    leaving.abort();
+    await eventually(() => command.requests).toEqual(['GET /v1/greetings/Ada:repeat client gone']);
+  });
+
+  it('keeps idle connections for 75 s', async () => {
+    const { address } = await start();
+    const origin = await originOf(startCommand('--target', address));
+    const { headers } = await httpRequest(origin, {
+      path: '/v1/greetings/Ada',
+      headers: { connection: 'keep-alive' },
+    });
+    expect(headers['keep-alive']).toMatch(/^timeout=75\b/);
+  });
+
   it('serves the contract in the file that --descriptors names, and prints why the server cannot be reached', async () => {
     const target = await goneServer();
     const command = startCommand('--target', target, '--descriptors', fileWith(greeterDescriptorSet));

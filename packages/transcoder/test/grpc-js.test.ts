@@ -278,6 +278,54 @@ describe('a failure', () => {
     },
   );
 
+  const PAGE = '<html>Sign in</html>';
+  it.each<[what: string, code: status, text: string, answer: (stream: ServerHttp2Stream) => unknown]>([
+    [
+      'a proxy that refuses',
+      UNAUTHENTICATED,
+      'HTTP status 401, content type "text/html"',
+      (stream) => begin(stream, { ':status': 401, 'content-type': 'text/html' }).end(PAGE),
+    ],
+    [
+      'a proxy that refuses without a page',
+      UNAVAILABLE,
+      'HTTP status 502',
+      (stream) => {
+        stream.respond({ ':status': 502 }, { endStream: true });
+      },
+    ],
+    [
+      'a web server',
+      INTERNAL,
+      'content type "text/html"',
+      (stream) => begin(stream, { 'content-type': 'text/html' }).end(PAGE),
+    ],
+    [
+      'a server of gRPC-Web',
+      UNAVAILABLE,
+      'content type "application/grpc-web"',
+      (stream) => begin(stream, { 'content-type': 'application/grpc-web' }).end(Buffer.alloc(5)),
+    ],
+  ])('tells the log what answered in place of a gRPC server: %s', async (_, code, text, answer) => {
+    const server = await startHttp2Server(answer);
+    const reply = await opening(upstreamAt(server.address)).unary(unaryCall());
+    expect(reply).toEqual({ code, details: `The response is not gRPC: ${text}.`, answered: false });
+  });
+
+  it.each([
+    ['unknown', { 'grpc-encoding': 'snappy' }],
+    ['undeclared', {}],
+  ])('is INTERNAL with a sentence if the compression of a reply is %s', async (_, headers) => {
+    const server = await startHttp2Server((stream) => {
+      begin(stream, headers).end(Buffer.from([1, 0, 0, 0, 1, 0]));
+    });
+    const upstream = opening(upstreamAt(server.address));
+    const text = 'The reply is compressed in a way that is not supported, or not declared.';
+    const failure = { code: INTERNAL, details: text, answered: false, told: text };
+    expect(await upstream.unary(unaryCall())).toEqual(failure);
+    expect(await upstream.serverStream(unaryCall()).next()).toEqual(failure);
+  });
+
   it.each([
     ['NO_ERROR', constants.NGHTTP2_NO_ERROR],
     ['PROTOCOL_ERROR', constants.NGHTTP2_PROTOCOL_ERROR],
@@ -298,6 +346,22 @@ describe('a failure', () => {
       expect(reply).toMatchObject({ code: UNAVAILABLE, answered: false });
     },
   );
+
+  it('is DEADLINE_EXCEEDED, without a warning of Node, if the deadline passes while the call is made', async () => {
+    const upstream = await upstreamTo(refuse);
+    const warnings: Error[] = [];
+    const warned = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', warned);
+    let now = Date.now();
+    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now++);
+    onTestFinished(() => {
+      process.off('warning', warned);
+      clock.mockRestore();
+    });
+    const reply = await upstream.unary(unaryCall({ deadline: now + 0.5 }));
+    expect(reply).toMatchObject({ code: DEADLINE_EXCEEDED, answered: false });
+    expect(warnings).toEqual([]);
+  });
 
   it('is DEADLINE_EXCEEDED if the server saw the deadline pass first and reset the call', async () => {
     const deadline = Date.now() + 10_000;

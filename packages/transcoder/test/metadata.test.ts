@@ -201,6 +201,16 @@ describe('the metadata of a call', () => {
   ])('cannot come from headers if %s', (why, forwarded) => {
     expect(() => new Forwarding(forwarded)).toThrow(why);
   });
+
+  it.each([
+    ...['connection', 'http2-settings', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'],
+    ...['content-encoding', 'content-length', 'content-type', 'expect', 'host', 'te', 'trailer'],
+    ...['user-agent', 'x-request-id', 'grpc-timeout'],
+  ])('never come from the header %s, which gRPC or the transcoder writes', (name) => {
+    expect(() => new Forwarding(new Map([[name, 'drop']]))).toThrow('gRPC or the transcoder writes');
+    const { metadata } = forward({ [name]: ['sent'] }, new Map([['*', 'drop']] as const));
+    expect(metadata.get(name)).not.toBe('sent');
+  });
 });
 
 function as(metadata: string): RenamedHeader {

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { build, type Format } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { certificates } from '../../client/test/support/certificates.js';
@@ -214,6 +215,37 @@ describe('the packed package', () => {
       expect(await closed).toEqual([0, null]);
     },
   );
+
+  it('has a command that goes on serving when nobody reads its output any longer', async () => {
+    const { address } = opening(await startReflecting());
+    const command = join(user.folder, 'node_modules/.bin/transcoder');
+    const child = spawn(command, ['--target', address, '--port', '0'], { stdio });
+    onTestFinished(() => void child.kill());
+    const lines = createInterface(child.stdout);
+    let origin: string | undefined;
+    for await (const line of lines) {
+      origin = / is served at (http:\S+),/.exec(line)?.[1];
+      if (origin !== undefined) break;
+    }
+    child.stdout.destroy();
+    for (const name of ['Ada', 'Grace', 'Mary'])
+      expect((await httpRequest(String(origin), { path: `/v1/greetings/${name}` })).status).toBe(200);
+  });
+
+  it('has a command that says which package it lacks', async () => {
+    const peer = join(user.folder, 'node_modules/@grpc/grpc-js');
+    renameSync(peer, `${peer}-away`);
+    onTestFinished(() => {
+      renameSync(`${peer}-away`, peer);
+    });
+    const command = join(user.folder, 'node_modules/.bin/transcoder');
+    const child = spawn(command, ['--help'], { stdio: ['ignore', 'ignore', 'pipe'] });
+    const [printed, ended] = await Promise.all([text(child.stderr), once(child, 'close')]);
+    expect(printed).toMatch(
+      /^transcoder: Cannot find package '@grpc\/grpc-js' .*\. .*: npm install @grpc\/grpc-js\n$/,
+    );
+    expect(ended).toEqual([1, null]);
+  });
 
   it('has a command that exits with 2 for invalid arguments', async () => {
     const command = join(user.folder, 'node_modules/.bin/transcoder');

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { ServerHttp2Stream } from 'node:http2';
 import { createRequire } from 'node:module';
 import { createServer, type Socket } from 'node:net';
 import { dirname } from 'node:path';
@@ -14,6 +15,7 @@ import { tlsOptions } from '../src/grpc-js.js';
 import { createTranscoder } from '../src/index.js';
 import { followContract, reflect, type ReflectedContract } from '../src/reflection.js';
 import { greeterDescriptorSet, libraryDescriptorSet } from './support/library-contract.js';
+import { startHttp2Server } from './support/http2-server.js';
 import { opening } from './support/opening.js';
 import {
   answering,
@@ -195,6 +197,35 @@ describe('reflection fails', () => {
       code: status.UNIMPLEMENTED,
       message: `${address} has no server reflection.`,
     });
+  });
+
+  it.each<[what: string, answer: (stream: ServerHttp2Stream) => void, text: string]>([
+    [
+      'is a proxy that refuses',
+      (stream) => {
+        stream.respond({ ':status': 404, 'content-type': 'text/html' }, { endStream: true });
+      },
+      'does not answer as a gRPC server: HTTP status 404, content type "text/html".',
+    ],
+    [
+      'is a web server',
+      (stream) => {
+        stream.respond({ 'content-type': 'text/html' });
+        stream.end('<html>Sign in</html>');
+      },
+      'does not answer as a gRPC server: content type "text/html".',
+    ],
+    [
+      'compresses in a way that is not declared',
+      (stream) => {
+        stream.respond({ 'content-type': 'application/grpc' });
+        stream.end(Buffer.from([1, 0, 0, 0, 1, 0]));
+      },
+      'does not describe its services: UNKNOWN, The reply is compressed in a way that is not supported, or not declared.',
+    ],
+  ])('if the server %s', async (_, answer, text) => {
+    const { address } = await startHttp2Server(answer);
+    await expect(failure(address)).rejects.toMatchObject({ message: `${address} ${text}` });
   });
 
   it('if the server never responds', async () => {

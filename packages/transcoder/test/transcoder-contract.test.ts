@@ -46,7 +46,7 @@ describe('what is left out of a contract', () => {
     const { skipped } = createTranscoder({
       descriptorSet: withRule('HoldBody', {
         pattern,
-        additionalBindings: [{ pattern }, { pattern: { case: 'get', value: '/**/a' } }],
+        additionalBindings: [{ pattern }, { pattern: { case: 'get', value: '/**/**' } }],
       }),
       rules: [{ selector: 'library.v1.Unsupported.Stream', get: '/v1/stream' }],
       upstream: new LibraryServer(),

@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 /** The table of routes, with the columns for safe retries and the duplicate check. */
 export const createRoutes = {
   name: '0001-routes',
+  drops: 'routes',
 
   async up(knex: Knex): Promise<void> {
     if (!(await knex.schema.hasTable('routes'))) await createTable(knex);
@@ -18,7 +19,8 @@ export const createRoutes = {
 async function createTable(knex: Knex): Promise<void> {
   await knex.schema.createTable('routes', (table) => {
     if (isMysql(knex)) {
-      table.engine('InnoDB');
+      // The other row formats, of which one may be the server's default, have no index of more than 767 bytes.
+      table.engine('InnoDB row_format = DYNAMIC');
       table.charset('utf8mb4');
       table.collate('utf8mb4_bin');
     }

@@ -1,15 +1,11 @@
 import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { isMysql } from './0001-routes.js';
-
-/** The most rows of one statement, which has about 100 KB if the paths have the usual length. */
-const BATCH = 500;
-const BEFORE_ALL = Buffer.alloc(0);
+import { BATCH, bufferOf, type Bytes, literalShapeOf, updateShapes } from './shapes.js';
 
 /** A route that holds its shape. */
 interface Holder {
-  /** mysql2 returns a Buffer, libsql an ArrayBuffer. */
-  readonly id: Buffer | ArrayBuffer;
+  readonly id: Bytes;
   readonly method: string;
   readonly path: string;
 }
@@ -25,11 +21,11 @@ export const shapesAsText = {
   async up(knex: Knex): Promise<void> {
     // The longest method, a space and the longest path, all of them ASCII.
     await changeType(knex, 'varbinary(2081)');
-    await changeShapes(knex, (holder) => Buffer.from(shapeOf(holder)));
+    await changeShapes(knex, (holder) => Buffer.from(literalShapeOf(holder)));
   },
 
   async down(knex: Knex): Promise<void> {
-    await changeShapes(knex, (holder) => Buffer.from(hash('sha256', shapeOf(holder)), 'hex'));
+    await changeShapes(knex, (holder) => Buffer.from(hash('sha256', literalShapeOf(holder)), 'hex'));
     await changeType(knex, 'binary(32)');
   },
 };
@@ -43,32 +39,21 @@ async function changeType(knex: Knex, type: string): Promise<void> {
 }
 
 async function changeShapes(knex: Knex, shapeFor: (holder: Holder) => Buffer): Promise<void> {
-  let last: Buffer | undefined = BEFORE_ALL;
-  while (last !== undefined) {
-    const holders = await holdersAfter(knex, last);
-    const ids = holders.map(({ id }) => bufferOf(id));
-    if (ids.length > 0) {
-      const cases = holders.flatMap((holder) => [bufferOf(holder.id), shapeFor(holder)]);
-      const shape = knex.raw(`case id ${'when ? then ? '.repeat(ids.length)}end`, cases);
-      await knex('routes').whereIn('id', ids).update({ shape });
-    }
-    last = ids.at(-1);
+  let holders = await holdersAfter(knex, '');
+  while (holders.length > 0) {
+    const shapes = new Map(
+      holders.map((holder) => [bufferOf(holder.id).toString('hex'), shapeFor(holder)] as const),
+    );
+    await updateShapes(knex, shapes);
+    holders = await holdersAfter(knex, [...shapes.keys()].at(-1) ?? '');
   }
 }
 
-/** The method, and the path with its parameter names erased. */
-function shapeOf({ method, path }: Holder): string {
-  return `${method} ${path.replace(/\/:[^/]*/g, '/:')}`;
-}
-
-function bufferOf(bytes: Buffer | ArrayBuffer): Buffer {
-  return bytes instanceof ArrayBuffer ? Buffer.from(bytes) : bytes;
-}
-
-function holdersAfter(knex: Knex, id: Buffer): Promise<Holder[]> {
+/** The next routes that hold their shapes. @param id hexadecimal */
+function holdersAfter(knex: Knex, id: string): Promise<Holder[]> {
   return knex('routes')
     .whereNotNull('shape')
-    .where('id', '>', id)
+    .where('id', '>', Buffer.from(id, 'hex'))
     .orderBy('id')
     .limit(BATCH)
     .select('id', 'method', 'path');

@@ -1,15 +1,11 @@
 import type { Knex } from 'knex';
+import { endsConnection, isConflict, isTransient } from '../driver-errors.js';
+import { BATCH, bufferOf, type Bytes, literalShapeOf, updateShapes } from './shapes.js';
 
-/** The most rows of one statement, which has about 100 KB if the paths have the usual length. */
-const BATCH = 500;
 /** The size of the column `shape`. */
 const SHAPE_MAX_BYTES = 2_081;
-
-/** What changes in a shape, or begins something that does not: a token of a pattern, or else one character. */
-const TOKEN = /\\.|::|:(?:[A-Za-z_]\w*)?|[/{(]\*[A-Za-z_]\w*|\(\?|[^]/y;
-/** A constraint of the parameter before it. */
-const CONSTRAINT = /[({<](?![./-]:|[/-]\*)/y;
-const CLOSING: Readonly<Record<string, string>> = { '(': ')', '{': '}', '<': '>' };
+/** How often a row is tried, first in batches: an instance may take its shape between two statements. */
+const ATTEMPTS = 20;
 
 /** A route. Its id is hexadecimal, and its shape null if another route holds that. */
 interface Row {
@@ -19,19 +15,19 @@ interface Row {
   readonly shape: string | null;
 }
 
-/** Bytes as the driver returns them: mysql2 as a Buffer, libsql as an ArrayBuffer. */
-type Bytes = Buffer | ArrayBuffer;
+/** Runs the statements of one batch, by default on the same connection. */
+type RunBatch = (work: (knex: Knex) => Promise<number>) => Promise<number>;
 
 /**
- * Reads paths as patterns: a colon within a segment begins a parameter, and `*name` is a wildcard, so the shape loses
- * their names. The oldest route of each shape holds it. Can safely run again on its own result. A running instance of
- * the previous version still stores such shapes with the names.
+ * Reads paths as patterns: a colon anywhere in a segment begins a parameter, and `*name` is a wildcard, so the shape
+ * loses their names. The oldest route of each shape holds it. Can safely run again on its own result. A running instance
+ * of the previous version still stores such shapes with the names.
  */
 export const patternShapes = {
   name: '0003-pattern-shapes',
 
   async up(knex: Knex): Promise<void> {
-    await changeShapes(knex, patternShapeOf);
+    await rereadPaths(knex);
   },
 
   async down(knex: Knex): Promise<void> {
@@ -39,8 +35,22 @@ export const patternShapes = {
   },
 };
 
+/** Gives every route the shape that `up` gives it. Resolves with the number of routes whose shape was another one. */
+export function rereadPaths(knex: Knex, runBatch?: RunBatch): Promise<number> {
+  return changeShapes(knex, patternShapeOf, runBatch);
+}
+
+const NAME = String.raw`(?:[A-Za-z0-9_$]+|"[^"\\]+")`;
+/** What changes in a shape, or begins something that does not: a token of a pattern, or else one character. */
+const TOKEN = new RegExp(String.raw`\\.|::|:${NAME}?|[/{(]\*${NAME}|\(\?|[^]`, 'y');
+/** A constraint of the parameter before it. */
+const CONSTRAINT = /[({<](?![./-]:|[/-]\*)/y;
+const CLOSING: Readonly<Record<string, string>> = { '(': ')', '{': '}', '<': '>' };
+/** A set of characters in a constraint, in which brackets stand for themselves. */
+const CHARACTER_SET = /\[\^?\]?(?:\\[^]|[^\]\\])*\]/y;
+
 /** The shape as the registry of this version makes it: without the names of parameters and wildcards. */
-function patternShapeOf({ method, path }: Row): string {
+export function patternShapeOf({ method, path }: Pick<Row, 'method' | 'path'>): string {
   let shape = `${method} `;
   let index = 0;
   while (index < path.length) {
@@ -48,7 +58,7 @@ function patternShapeOf({ method, path }: Row): string {
     const token = TOKEN.exec(path)?.[0] ?? '';
     const start = token === '(?' ? index : index + token.length;
     CONSTRAINT.lastIndex = start;
-    const isParameter = /^:\w/.test(token);
+    const isParameter = token !== '::' && /^:./.test(token);
     const isOpaque = token === '(?' || (isParameter && CONSTRAINT.test(path));
     if (isParameter) shape += ':';
     else if (token.startsWith(':')) shape += '\\:';
@@ -60,64 +70,107 @@ function patternShapeOf({ method, path }: Row): string {
   return shape;
 }
 
-/** Where the bracket that begins here ends: only `\` and brackets of its own kind count. */
+/** Where the bracket that begins here ends: only `\`, brackets of its own kind, and sets of characters count. */
 function endOfOpaque(path: string, start: number): number {
   const opening = path.charAt(start);
   let depth = 0;
+  let hasSets = true;
   for (let index = start; index < path.length; index++) {
     const character = path.charAt(index);
     if (character === '\\') index++;
-    else if (character === opening) depth++;
+    else if (character === '[' && hasSets) {
+      CHARACTER_SET.lastIndex = index;
+      // Without an end, neither this one nor a later one is a set.
+      hasSets = CHARACTER_SET.test(path);
+      if (hasSets) index = CHARACTER_SET.lastIndex - 1;
+    } else if (character === opening) depth++;
     else if (character === CLOSING[opening] && --depth === 0) return index + 1;
   }
   return path.length;
 }
 
-/** The shape in which only whole segments are parameters. */
-function literalShapeOf({ method, path }: Row): string {
-  return `${method} ${path.replace(/\/:[A-Za-z_]\w*(?=\/|$)/g, '/:')}`;
-}
-
-async function changeShapes(knex: Knex, shapeFor: (row: Row) => string): Promise<void> {
+async function changeShapes(
+  knex: Knex,
+  shapeFor: (row: Row) => string,
+  runBatch: RunBatch = (work) => work(knex),
+): Promise<number> {
+  let changes = 0;
   let rows = await rowsAfter(knex, '');
   for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
-    await changeBatch(knex, rows, shapeFor);
+    const batch = rows;
+    changes += await runBatch((connection) => changeBatch(connection, batch, shapeFor));
     rows = await rowsAfter(knex, last.id);
   }
+  return changes;
 }
 
-/** Gives each row its shape, unless an older one has it. The rows before the batch have theirs already. */
-async function changeBatch(knex: Knex, rows: readonly Row[], shapeFor: (row: Row) => string): Promise<void> {
+/**
+ * Changes a batch. If an instance takes one of its shapes meanwhile, or has to be waited for, changes it half by half.
+ * Resolves with the number of changes.
+ */
+async function changeBatch(
+  knex: Knex,
+  rows: readonly Row[],
+  shapeFor: (row: Row) => string,
+  attempt = 1,
+): Promise<number> {
+  try {
+    return await giveToOldest(knex, rows, shapeFor);
+  } catch (error) {
+    const again = isConflict(error) || (isTransient(error) && !endsConnection(error));
+    if (!again || attempt === ATTEMPTS) throw error;
+  }
+  let changes = 0;
+  const half = Math.ceil(rows.length / 2);
+  for (const part of [rows.slice(0, half), rows.slice(half)])
+    if (part.length > 0) changes += await changeBatch(knex, part, shapeFor, attempt + 1);
+  return changes;
+}
+
+/**
+ * Gives each row its shape, unless an older one has it. The rows before the batch have theirs already; younger ones get
+ * their own when their turn comes.
+ */
+async function giveToOldest(
+  knex: Knex,
+  rows: readonly Row[],
+  shapeFor: (row: Row) => string,
+): Promise<number> {
   const oldest = new Map<string, string>();
   for (const row of rows) {
     const shape = shapeFor(row);
     // A longer one has colons without a name, so no new route can have the same.
     if (shape.length <= SHAPE_MAX_BYTES && !oldest.has(shape)) oldest.set(shape, row.id);
   }
-  const shapes = new Map<string, string | null>(rows.map(({ id }) => [id, null]));
+  const before = new Map(rows.map(({ id, shape }) => [id, shape]));
+  const after = new Map<string, string | null>(rows.map(({ id }) => [id, null]));
   const released = new Map<string, null>();
-  const first = rows[0]?.id ?? '';
   const holders = await holdersOf(knex, [...oldest.keys()]);
   for (const [shape, id] of oldest) {
     const holder = holders.get(shape) ?? id;
-    if (holder < first) continue;
-    shapes.set(id, shape);
+    // A row of the batch that holds it, but for which it is not meant, will have its own.
+    if (holder < id && !after.has(holder)) continue;
+    after.set(id, shape);
     if (holder !== id) released.set(holder, null);
   }
-  // First, since the index is unique. A younger row than the batch gets its own shape when its turn comes.
-  await update(knex, released);
-  const changed = rows.filter(({ id, shape }) => shapes.get(id) !== (released.has(id) ? null : shape));
-  await update(knex, new Map(changed.map(({ id }) => [id, shapes.get(id) ?? null])));
+  // First, since the index is unique.
+  await updateShapes(knex, released);
+  const changed = [...after].filter(([id, shape]) => shape !== (released.has(id) ? null : before.get(id)));
+  await updateShapes(
+    knex,
+    new Map(changed.map(([id, shape]) => [id, shape === null ? null : Buffer.from(shape)])),
+  );
+  return [...after].filter(([id, shape]) => shape !== before.get(id)).length;
 }
 
 /**
- * The next rows whose shapes may change. No other row can have a shape of theirs: those have a colon within a segment,
- * or an asterisk, before and after.
+ * The next rows to which this version or an earlier one gives other shapes: those with a colon within a segment, `*`, `$`
+ * or `[`.
  */
 async function rowsAfter(knex: Knex, id: string): Promise<Row[]> {
   const rows: (Omit<Row, 'id' | 'shape'> & { id: Bytes; shape: Bytes | null })[] = await knex('routes')
     .where('id', '>', Buffer.from(id, 'hex'))
-    .whereRaw("(replace(path, '/:', '') like '%:%' or path like '%*%')")
+    .whereRaw("(replace(path, '/:', '') like '%:%' or path like '%*%' or path like '%$%' or path like '%[%')")
     .orderBy('id')
     .limit(BATCH)
     .select('id', 'method', 'path', 'shape');
@@ -137,18 +190,4 @@ async function holdersOf(knex: Knex, shapes: readonly string[]): Promise<Map<str
   return new Map(
     rows.map(({ id, shape }) => [bufferOf(shape).toString('latin1'), bufferOf(id).toString('hex')]),
   );
-}
-
-/** Stores shapes by id. */
-async function update(knex: Knex, shapes: ReadonlyMap<string, string | null>): Promise<void> {
-  if (shapes.size === 0) return;
-  const ids = [...shapes.keys()].map((id) => Buffer.from(id, 'hex'));
-  const values = [...shapes.values()].map((shape) => (shape === null ? null : Buffer.from(shape)));
-  const cases = ids.flatMap((id, index) => [id, values[index] ?? null]);
-  const shape = knex.raw(`case id ${'when ? then ? '.repeat(ids.length)}end`, cases);
-  await knex('routes').whereIn('id', ids).update({ shape });
-}
-
-function bufferOf(bytes: Bytes): Buffer {
-  return bytes instanceof ArrayBuffer ? Buffer.from(bytes) : bytes;
 }

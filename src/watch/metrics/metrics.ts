@@ -166,6 +166,34 @@ export class Metrics {
     ]);
   }
 
+  /** Adds the age of the key set, in milliseconds. */
+  keySet(ageMs: () => number): void {
+    this.#gauge(
+      {
+        name: 'route_registry_jwks_age_seconds',
+        help: 'How long ago the keys in use were fetched from JWT_JWKS_URL.',
+      },
+      () => [[{}, ageMs() / 1_000]],
+    );
+  }
+
+  /** Adds the time in which the served certificate is valid, in any form that `Date.parse` reads. */
+  certificate(validity: () => { readonly validFrom: string; readonly validTo: string } | undefined): void {
+    const samples = (bound: 'validFrom' | 'validTo') => (): Sample[] => {
+      const { [bound]: time } = validity() ?? {};
+      return time === undefined ? [] : [[{}, Date.parse(time) / 1_000]];
+    };
+    const served = 'route_registry_tls_certificate';
+    this.#gauge(
+      { name: `${served}_not_before_timestamp_seconds`, help: 'When the served certificate became valid.' },
+      samples('validFrom'),
+    );
+    this.#gauge(
+      { name: `${served}_not_after_timestamp_seconds`, help: 'When the served certificate expires.' },
+      samples('validTo'),
+    );
+  }
+
   schemaVersion(version: number): void {
     new Gauge({
       name: 'route_registry_schema_version',

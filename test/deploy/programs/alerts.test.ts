@@ -9,9 +9,12 @@ import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { RouteServiceClient } from '../../../src/gen/routing/v1/route_service.js';
 import { startOnMysql } from '../../faults/rig/service-process.js';
+import { createAuthority } from '../../support/certificates.js';
 import { freePort } from '../../support/free-port.js';
 import { watch } from '../../support/mysql-watchdog.js';
 import { needs, programPath } from '../../support/needs.js';
+import { startOidcIssuer } from '../../support/oidc-issuer.js';
+import { runningService } from '../../support/running-service.js';
 import { create, get, metadataOf, tokenFor } from '../../support/service.js';
 
 const run = promisify(execFile);
@@ -21,6 +24,7 @@ const DEPLOY = resolve(import.meta.dirname, '../../../deploy');
 const CONFIGURATION = resolve(DEPLOY, 'prometheus/prometheus.yml');
 const RULES = resolve(DEPLOY, 'prometheus/rules/route-registry.yml');
 const RULE_TESTS = resolve(DEPLOY, 'prometheus/tests/route-registry.test.yml');
+const OUTAGE_TEST = resolve(DEPLOY, 'prometheus/tests/outage.test.yml');
 /** Long enough for several scrapes, in milliseconds. */
 const CALLING_MS = 8_000;
 
@@ -63,7 +67,7 @@ function asked(expression: string): string {
 
 /** Rewrites a condition so that its series are 0, not absent, where it does not hold. */
 function unconditional(expression: string): string {
-  return expression.replace(/ (==|>) (?=\d)/g, ' $1 bool ').replace(/^absent\((.*)\)$/, '$1');
+  return expression.replace(/ (==|>|<) (?=\d)/g, ' $1 bool ').replace(/^absent\((.*)\)$/, '$1');
 }
 
 describe('the alerts', () => {
@@ -74,6 +78,14 @@ describe('the alerts', () => {
   it('fire when they should, and only then', needs('promtool'), async () => {
     await expect(promtool('test', 'rules', RULE_TESTS)).resolves.toContain('SUCCESS');
   });
+
+  it(
+    'say that everything fails in an outage that was recorded behind HAProxy',
+    needs('promtool'),
+    async () => {
+      await expect(promtool('test', 'rules', OUTAGE_TEST)).resolves.toContain('SUCCESS');
+    },
+  );
 
   it('each have a test where they fire and one where they do not', () => {
     const { tests } = yaml(RULE_TESTS) as {
@@ -143,11 +155,12 @@ function valuesOf(definition: string): string {
 async function scrapingService(): Promise<Prometheus> {
   const opsAddress = `127.0.0.1:${await freePort()}`;
   const { grpc, http } = await startOnMysql({ OPS_ADDRESS: opsAddress });
+  const targets = [opsAddress, await opsAddressOfIssuers()];
   const { scrape_configs: jobs } = yaml(CONFIGURATION) as { scrape_configs: { job_name: string }[] };
   const prometheus = await startPrometheus({
     global: { scrape_interval: '1s', evaluation_interval: '1s' },
     rule_files: [RULES],
-    scrape_configs: jobs.map(({ job_name }) => ({ job_name, static_configs: [{ targets: [opsAddress] }] })),
+    scrape_configs: jobs.map(({ job_name }) => ({ job_name, static_configs: [{ targets }] })),
   });
   const client = new RouteServiceClient(grpc, credentials.createInsecure());
   onTestFinished(() => {
@@ -159,6 +172,21 @@ async function scrapingService(): Promise<Prometheus> {
     await sleep(100);
   }
   return prometheus;
+}
+
+/** Starts a service with an issuer and a certificate, and returns the address of its ops port. */
+async function opsAddressOfIssuers(): Promise<string> {
+  const [folder, { settings }] = [
+    await mkdtemp(join(inject('temporaryFolder'), 'tls-')),
+    await startOidcIssuer(),
+  ];
+  const files = { TLS_CERT_FILE: join(folder, 'tls.crt'), TLS_KEY_FILE: join(folder, 'tls.key') };
+  const { cert, key } = createAuthority().issue({ validMs: 48 * 3_600_000 });
+  await writeFile(files.TLS_CERT_FILE, cert);
+  await writeFile(files.TLS_KEY_FILE, key);
+  const service = await runningService({ settings: { JWT_SECRET: '', ...settings, ...files } });
+  await expect.poll(async () => (await fetch(`${service.opsUrls[0] ?? ''}/readyz`)).status).toBe(200);
+  return new URL(service.opsUrls[0] ?? '').host;
 }
 
 /** Creates and gets routes over both protocols, also without a token. */

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { parseDatabaseUrl } from '../../../src/settings/database-url.js';
 import { secretsIn } from '../../../src/settings/tokens.js';
-import { openDatabase } from '../../../src/store/database.js';
+import { openForMigrations } from '../../../src/store/database.js';
 import { KnexRouteStore } from '../../../src/store/knex-route-store.js';
 import { migrateUp } from '../../../src/store/migrations.js';
 import { createAuthority } from '../../support/certificates.js';
@@ -47,6 +47,8 @@ const ELSEWHERE = [
   'TOKEN=$(docker exec routes',
   'docker compose --profile gateway up',
   'kubectl create namespace',
+  'kubectl -n routes exec POD',
+  'kubectl -n routes apply -f deploy/kubernetes/pod-monitor.yaml',
   'npm ci && npm run build && npm prune',
   'systemctl enable --now route-registry@1',
   'for i in 1 2; do',
@@ -74,15 +76,30 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
     const body = JSON.stringify({ method: 'GET', path: '/kept', handler: 'h' });
     const created = await fetch(`${before.httpUrl}/v1/routing`, { method: 'POST', headers, body });
     const route = (await created.json()) as { id: string };
+    // More creates, so that the database changes all the time, as `.backup` could not bear.
+    const backedUp = new AbortController();
+    const creates = (async () => {
+      let count = 0;
+      for (; !backedUp.signal.aborted; count++)
+        await fetch(`${before.httpUrl}/v1/routing`, { method: 'POST', headers, body });
+      return count;
+    })();
     const printed = await shell(commands('backup-sqlite'), folder);
+    backedUp.abort();
+    const count = await creates;
     await before.close();
+    expect((await stat(join(folder, 'routes-backup.db'))).mode & 0o777).toBe(0o600);
+    expect(count).toBeGreaterThan(0);
     await writeFile(join(folder, 'data/routes.db'), 'what is left after the disk has failed');
     await writeFile(join(folder, 'data/jwt-secret'), 'another one');
     await shell(commands('restore-sqlite'), folder);
     const after = await startService({ databaseUrl });
     onTestFinished(() => after.close());
     const found = await fetch(`${after.httpUrl}/v1/routing/${route.id}`, { headers });
-    expect(printed).toBe('ok\n1\n');
+    const [check, rows] = printed.split('\n');
+    expect(check).toBe('ok');
+    expect(Number(rows)).toBeGreaterThan(0);
+    expect(Number(rows)).toBeLessThanOrEqual(1 + count);
     await expect(found.json()).resolves.toEqual(route);
     await expect(readFile(join(folder, 'data/jwt-secret'), 'utf8')).resolves.toBe(
       'the secret of the local mode',
@@ -94,7 +111,7 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
     async (engine) => {
       const folder = await emptyFolder();
       const database = await engine.createDatabase();
-      const administrator = openDatabase(parseDatabaseUrl(database.url));
+      const administrator = openForMigrations(parseDatabaseUrl(database.url));
       const url = new URL(database.url);
       const name = `${url.pathname.slice(1)}_b`.slice(-31);
       const names = [name, `${name}2`] as const;
@@ -114,7 +131,7 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
         await database.drop();
       });
       Object.assign(url, { username: name, password: 'password', pathname: `/${name}` });
-      const knex = openDatabase(parseDatabaseUrl(url.href));
+      const knex = openForMigrations(parseDatabaseUrl(url.href));
       await migrateUp(knex);
       const entry = entryOf({ middleware: ["it's 👍", 'b'] }, { idempotencyKey: 'once' });
       await new KnexRouteStore(knex).insert(entry, 'reject');
@@ -129,7 +146,7 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
       expect(counted).toMatch(/^count\(\*\)\n1\n$/i);
 
       url.pathname = `/${names[1]}`;
-      const restored = openDatabase(parseDatabaseUrl(url.href));
+      const restored = openForMigrations(parseDatabaseUrl(url.href));
       onTestFinished(() => restored.destroy());
       const store = new KnexRouteStore(restored);
       await expect(store.find(entry.route.id)).resolves.toEqual(entry.route);

@@ -1,7 +1,12 @@
 import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import type { ConfigMap } from 'kubernetes-types/core/v1.js';
+import { expect, inject, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { readConfig } from '../../../src/settings/config.js';
 import {
   FOLDER,
   kustomization,
@@ -25,4 +30,43 @@ it('kustomize builds valid manifests, with the image and its tag in each', needs
   const [{ name, newTag } = { name: '', newTag: '' }] = kustomization.images;
   const images = [...stdout.matchAll(/\bimage: (.*)$/gm)].map(([, image]) => image);
   expect(images).toEqual([`${name}:${newTag}`, `${name}:${newTag}`]);
+});
+
+it(
+  'kustomize builds the settings of an issuer once its line replaces that of the secret',
+  needs('kubectl'),
+  async () => {
+    const folder = await mkdtemp(join(inject('temporaryFolder'), 'kustomize-'));
+    await cp(FOLDER, folder, { recursive: true });
+    const file = join(folder, 'config-map.yaml');
+    const changed = (await readFile(file, 'utf8')).replace(/^ {2}JWT_SECRET_FILE: .*\n/m, '');
+    await writeFile(file, changed.replace('# JWT_JWKS_URL', 'JWT_JWKS_URL'));
+    const { stdout } = await promisify(execFile)(programPath('kubectl'), ['kustomize', folder]);
+    const built = parseAllDocuments(stdout).map((document) => document.toJS() as ConfigMap);
+    const { DATABASE_URL_FILE, ...settings } = built.find(({ kind }) => kind === 'ConfigMap')?.data ?? {};
+    expect(DATABASE_URL_FILE).toBe('/run/secrets/route-registry/database-url');
+    const { tokens } = readConfig({ ...settings, DATABASE_URL: 'mysql://routes@mysql/routes' }).grpc ?? {};
+    expect(tokens?.key).toMatchObject({ kind: 'jwks' });
+  },
+);
+
+it('the commands of docs/operations.md make the rules a resource of the Prometheus operator', async () => {
+  const document = readFileSync(resolve(FOLDER, '../../docs/operations.md'), 'utf8');
+  const [, command = ''] = /^(\{ printf '[^]*?; \}) \| kubectl -n routes apply -f -$/m.exec(document) ?? [];
+  const { stdout } = await promisify(execFile)('sh', ['-euc', command], { cwd: resolve(FOLDER, '../..') });
+  expect(parse(stdout)).toEqual({
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PrometheusRule',
+    metadata: { name: 'route-registry' },
+    spec: parse(readFileSync(resolve(FOLDER, '../prometheus/rules/route-registry.yml'), 'utf8')) as unknown,
+  });
+});
+
+it('the job of docs/operations.md for a Prometheus without the operator scrapes the ops ports', () => {
+  const document = readFileSync(resolve(FOLDER, '../../docs/operations.md'), 'utf8');
+  const [, text = ''] = /```yaml\n(scrape_configs:[^]*?)```/.exec(document) ?? [];
+  const relabeling = { source_labels: ['__meta_kubernetes_pod_container_port_name'], action: 'keep' };
+  expect(parse(text)).toMatchObject({
+    scrape_configs: [{ job_name: 'route-registry', relabel_configs: [{ ...relabeling, regex: 'ops' }] }],
+  });
 });

@@ -6,6 +6,10 @@ import { describe, expect, inject, it } from 'vitest';
 import { readConfig } from '../../../src/settings/config.js';
 import { SETTINGS } from '../../../src/settings/reader.js';
 import { needs, programPath } from '../../support/needs.js';
+import { startOidcIssuer } from '../../support/oidc-issuer.js';
+import type { Program } from '../../support/process.js';
+import { created, httpUrlOf, programsOfTest } from '../../support/program-fixture.js';
+import { FREE_PORTS } from '../../support/service.js';
 
 const run = promisify(execFile);
 const FOLDER = resolve(import.meta.dirname, '../../../deploy/systemd');
@@ -66,6 +70,55 @@ describe.each(UNITS)('%s', (unit) => {
 
   it('lets V8 compile JavaScript', async () => {
     await expect(directive(unit, 'MemoryDenyWriteExecute')).resolves.toEqual([]);
+  });
+});
+
+/**
+ * Starts the command of a unit as systemd would, on free ports and on an empty embedded database.
+ *
+ * @param files those in /etc/route-registry besides the URL of the database
+ */
+async function startUnit(unit: string, files: Readonly<Record<string, string>>): Promise<Program> {
+  const programs = programsOfTest();
+  const set = (await directive(unit, 'SetCredential')).map((line) => line.split(':') as [string, string]);
+  const given = { ...Object.fromEntries(set), 'database-url': 'sqlite:routes.db', ...files };
+  for (const [name, content] of Object.entries(given))
+    await writeFile(join(programs.folder, name), content.replaceAll('\\n', '\n'));
+  const own = Object.entries(await environmentOf(unit)).map(
+    ([name, value]) => [name, value.replace('%d', programs.folder)] as const,
+  );
+  const [command = ''] = await directive(unit, 'ExecStart');
+  const program = /(\w+)\.js$/.exec(command)?.[1] ?? '';
+  const settings = Object.fromEntries(
+    (files['settings.env'] ?? '').split('\n').map((line) => line.split(/=(.*)/s) as [string, string]),
+  );
+  return programs.start(program, [], { ...Object.fromEntries(own), ...settings, ...FREE_PORTS });
+}
+
+describe.each([SERVICE, INSTANCE])('the command line of %s', (unit) => {
+  it('starts the service with a secret', async () => {
+    const secret = 'a secret of the tests, long enough for HS256';
+    const parties = 'JWT_ISSUER=https://issuer.test\nJWT_AUDIENCE=route-registry';
+    const program = await startUnit(unit, { 'jwt-secret': secret, 'settings.env': parties });
+    const url = await httpUrlOf(program);
+    await expect(created(url)).resolves.toHaveProperty('id');
+  });
+
+  it('starts the service with an issuer, without a secret', async () => {
+    const { settings } = await startOidcIssuer();
+    const lines = Object.entries(settings).map((pair) => pair.join('='));
+    const program = await startUnit(unit, { 'settings.env': ['JWT_SECRET_FILE=', ...lines].join('\n') });
+    await httpUrlOf(program);
+    await program.line('the key set has been fetched');
+  });
+
+  it('says what is missing where there is neither', async () => {
+    const program = await startUnit(unit, { 'settings.env': 'JWT_ISSUER=i\nJWT_AUDIENCE=a' });
+    const { exitCode, stderr } = await program.ended;
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain(
+      'JWT_SECRET_FILE names a file that cannot be used. It must hold 1 to 16 secrets',
+    );
   });
 });
 

@@ -2,19 +2,19 @@ import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, inject, it } from 'vitest';
 import { needs } from '../../support/needs.js';
-import { tokenFor } from '../../support/service.js';
 import { uuidAt } from '../../support/store-entries.js';
 import type { Load } from '../programs/load-result.js';
+import { throughPort } from '../../support/tcp-proxy.js';
+import { startDistantProxy } from '../rig/distant-proxy.js';
 import { figure } from '../rig/figures.js';
+import { keptBeside } from '../rig/kept.js';
 import { runLoad } from '../rig/load-process.js';
 import { scale } from '../rig/scale.js';
-import { databaseOnMysql, migrate, type ServiceProcess, startProcess } from '../rig/service-process.js';
+import { databaseOnMysql, migrate, startProcess } from '../rig/service-process.js';
 
-/** The creates of all other callers, in a closed loop. */
-const OTHERS = { connections: 8, callers: 128 };
 /** What one caller sends at a time. */
 const AT_A_TIME = 64;
-const ROUNDS = 2;
+const DURATION_MS = 0.6 * scale.loadMs;
 
 type Odd = Partial<Load>;
 
@@ -34,12 +34,33 @@ interface Trouble {
   readonly plain?: Odd;
   readonly through?: 'another instance';
   readonly duplicates?: 'reject';
+  /** Whether the caller creates routes of shapes that another instance has stored. */
+  readonly old?: true;
   /** What the others themselves do. */
   readonly others?: Odd;
   readonly keep: number;
 }
 
+/** What costs a batch the most round trips, so that it is also tried with a database that is away. */
+const FAR_TROUBLES: readonly Trouble[] = [
+  ...[20, 100].map((rate): Trouble => ({
+    what: `${rate} refused duplicates with keys a second`,
+    odd: at(rate, 'keyed duplicate'),
+    plain: at(rate, 'create'),
+    duplicates: 'reject',
+    keep: 0.8,
+  })),
+  ...[20, 100].map((rate): Trouble => ({
+    what: `${rate} creates of old shapes a second`,
+    odd: at(rate, 'create'),
+    plain: at(rate, 'create'),
+    old: true,
+    keep: 0.8,
+  })),
+];
+
 const TROUBLES: readonly Trouble[] = [
+  ...FAR_TROUBLES,
   ...[20, 100].flatMap((rate): Trouble[] => [
     { what: `${rate} repeats a second`, odd: at(rate, 'repeat'), plain: at(rate, 'create'), keep: 0.8 },
     {
@@ -82,46 +103,55 @@ async function databaseInFile(): Promise<string> {
   return url;
 }
 
-/** The creates that the others complete per second beside one caller. */
-async function othersBeside(
-  service: ServiceProcess,
-  odd: Odd | undefined,
-  through: ServiceProcess,
-  others: Odd,
-): Promise<number> {
-  const durationMs = 0.6 * scale.loadMs;
-  const beside =
-    odd === undefined
-      ? undefined
-      : runLoad(through, { connections: 1, durationMs, token: tokenFor({ sub: 'odd' }), ...odd });
-  const { goodRate } = await runLoad(service, { ...OTHERS, durationMs, ...others });
-  await beside;
-  return goodRate;
+/** Stores shapes through another instance; resolves with how many, numbered from 0. */
+async function storeShapes(settings: Readonly<Record<string, string>>): Promise<number> {
+  const instance = await startProcess(settings);
+  const load = { connections: 4, callers: 128, durationMs: scale.loadMs, first: 0 };
+  return (await runLoad(instance, load)).sent;
 }
 
-it.each(
-  [
-    { engine: 'the embedded database', createDatabase: databaseInFile },
-    { engine: 'a MySQL-protocol server', createDatabase: databaseOnMysql },
-  ].flatMap((engine) => TROUBLES.map((trouble) => ({ ...engine, ...trouble }))),
-)(
+it.each([
+  ...TROUBLES.map((trouble) => ({
+    engine: 'the embedded database',
+    createDatabase: databaseInFile,
+    awayMs: 0,
+    ...trouble,
+  })),
+  ...[0, ...scale.awayMs].flatMap((awayMs) =>
+    (awayMs === 0 ? TROUBLES : FAR_TROUBLES).map((trouble) => ({
+      engine: `a MySQL-protocol server ${awayMs} ms away`,
+      createDatabase: databaseOnMysql,
+      awayMs,
+      ...trouble,
+    })),
+  ),
+])(
   'on $engine, $what leave the others at least $keep of the creates that plain calls leave',
   { ...needs('server'), retry: 2 },
-  async ({ engine, createDatabase, what, odd, plain, through, duplicates, others = {}, keep }) => {
+  async ({ engine, createDatabase, awayMs, what, odd, plain, through, duplicates, old, others, keep }) => {
     const settings = { DATABASE_URL: await createDatabase(), DUPLICATE_ROUTES: duplicates ?? 'allow' };
-    const service = await startProcess(settings);
-    const instance = through === undefined ? service : await startProcess(settings);
-    const rates = { plain: 0, odd: 0 };
-    for (let round = 0; round < ROUNDS; round++) {
-      rates.plain = Math.max(rates.plain, await othersBeside(service, plain, instance, {}));
-      rates.odd = Math.max(rates.odd, await othersBeside(service, odd, instance, others));
-    }
-    const kept = rates.odd / rates.plain;
-    figure(`${what}, on ${engine}`, {
-      'creates/s beside plain calls': rates.plain,
-      'beside these': rates.odd,
-      kept,
+    const stored = old === undefined ? 0 : await storeShapes(settings);
+    const url =
+      awayMs === 0
+        ? settings.DATABASE_URL
+        : throughPort(
+            settings.DATABASE_URL,
+            await startDistantProxy(Number(new URL(settings.DATABASE_URL).port), awayMs / 2),
+          );
+    const service = await startProcess({ ...settings, DATABASE_URL: url });
+    const numbers = Math.floor(stored / 3);
+    const { kept, ...rates } = await keptBeside(service, {
+      durationMs: DURATION_MS,
+      odd: odd && ((round) => ({ ...odd, ...(old && { first: round * numbers }) })),
+      plain,
+      through: through && (await startProcess(settings)),
+      others,
     });
+    figure(`${what}, on ${engine}`, { kept, ...shown(rates) });
     expect(kept, JSON.stringify(rates)).toBeGreaterThanOrEqual(keep);
   },
 );
+
+function shown({ plain, odd }: { plain: readonly number[]; odd: readonly number[] }) {
+  return { 'creates/s beside plain calls': Math.max(...plain), 'beside these': Math.max(...odd) };
+}

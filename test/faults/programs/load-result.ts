@@ -1,8 +1,8 @@
 /**
- * What each call does. A `repeat` creates one route with one request id, a `duplicate` one route without, and a
- * `dry run` checks that route.
+ * What each call does. A `repeat` creates one route with one request id, a `duplicate` one route without, a
+ * `keyed duplicate` one route with ever-new request ids, and a `dry run` checks that route.
  */
-export type LoadOperation = 'create' | 'get' | 'repeat' | 'duplicate' | 'dry run';
+export type LoadOperation = 'create' | 'get' | 'repeat' | 'duplicate' | 'keyed duplicate' | 'dry run';
 
 /** The calls that one run of the load program makes. */
 export interface Load {
@@ -12,6 +12,8 @@ export interface Load {
   readonly token: string;
   /** The ids that gets request. */
   readonly ids: readonly string[];
+  /** The number of the first created route; default: one that no other load has. */
+  readonly first?: number;
   /** Among creates, one in this many is a `repeat` instead; absent: none. */
   readonly repeatEach?: number;
   readonly connections: number;

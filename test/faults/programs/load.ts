@@ -27,7 +27,7 @@ const SAME = {
 /** The load program: a separate process that takes a load as its argument and prints the result. */
 async function main(): Promise<void> {
   const load = JSON.parse(process.argv[2] ?? '') as Load;
-  const first = Date.now() * 1_000;
+  const { first = Date.now() * 1_000 } = load;
   const statuses: number[] = [];
   const good: number[] = [];
   const refused: number[] = [];
@@ -113,7 +113,11 @@ function messageOf({ operation, ids, repeatEach }: Load, n: number): Buffer {
   }
   const repeats = repeatEach !== undefined && n % repeatEach === 0;
   if (operation === 'create' && !repeats) return grpcMessage('create', n);
-  const requestId = operation === 'repeat' || repeats ? 'repeat' : '';
+  const keys: Partial<Record<Load['operation'], string>> = {
+    repeat: 'repeat',
+    'keyed duplicate': `key-${n}`,
+  };
+  const requestId = repeats ? 'repeat' : (keys[operation] ?? '');
   const validateOnly = operation === 'dry run';
   return framed(CreateRouteRequest.encode({ route: SAME, requestId, validateOnly }).finish());
 }

@@ -1,5 +1,5 @@
 import { parseDatabaseUrl } from '../../../src/settings/database-url.js';
-import { closeDatabase, openDatabase } from '../../../src/store/database.js';
+import { closeDatabase, openForMigrations } from '../../../src/store/database.js';
 import { query } from './database-server.js';
 import { type Create, isGood } from './callers.js';
 
@@ -30,7 +30,7 @@ export async function ledgerOf(databaseUrl: string, creates: readonly Create[]):
 /** The numbers of the stored routes that the load program created. */
 export async function storedNumbers(databaseUrl: string): Promise<Set<number>> {
   const location = parseDatabaseUrl(databaseUrl);
-  const knex = openDatabase(location);
+  const knex = openForMigrations(location);
   const handlers = await knex('routes').where('handler', 'like', 'collection%').pluck<string[]>('handler');
   await closeDatabase(knex, location);
   return new Set(handlers.map((handler) => Number(/\d+/.exec(handler)?.[0])));

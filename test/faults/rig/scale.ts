@@ -10,11 +10,31 @@ interface Scale {
   readonly quietMs: number;
   /** The interval of the pings that notice a silent server, in milliseconds; the default in long runs. */
   readonly pingMs: number;
+  /** How far away a database is: the times of a round trip, in milliseconds. */
+  readonly awayMs: readonly number[];
+  /** How many callers share a database in which somebody holds a lock. */
+  readonly besideLocks: readonly number[];
 }
 
 const SCALES: Readonly<Record<string, Scale>> = {
-  short: { loadMs: 2_000, kills: 1, soakMs: 40_000, quietMs: 60_000, pingMs: 5_000 },
-  long: { loadMs: 8_000, kills: 10, soakMs: 600_000, quietMs: 190_000, pingMs: 300_000 },
+  short: {
+    loadMs: 2_000,
+    kills: 1,
+    soakMs: 40_000,
+    quietMs: 60_000,
+    pingMs: 5_000,
+    awayMs: [60],
+    besideLocks: [128],
+  },
+  long: {
+    loadMs: 8_000,
+    kills: 10,
+    soakMs: 600_000,
+    quietMs: 190_000,
+    pingMs: 300_000,
+    awayMs: [2, 10, 60],
+    besideLocks: [16, 128],
+  },
 };
 
 /** The scale of this run, from the environment variable `FAULTS`; default: `short`. */

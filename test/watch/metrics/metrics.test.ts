@@ -60,6 +60,41 @@ describe('readiness', () => {
     );
     expect(checks).toEqual([1, 0, 1]);
   });
+
+  it('is exported as 1 only while all checks pass and the process does not drain', async () => {
+    const metrics = new Metrics();
+    const readiness = new Readiness(['database']);
+    metrics.readiness(readiness);
+    const database = { well: false };
+    readiness.watch('database', database);
+    readiness.run();
+    const shown = async (): Promise<number> =>
+      sumOf(readMetrics(await metrics.text()), 'route_registry_ready');
+    expect(await shown()).toBe(0);
+    database.well = true;
+    expect(await shown()).toBe(1);
+    readiness.drain();
+    expect(await shown()).toBe(0);
+  });
+});
+
+it('the age of the key set is in seconds', async () => {
+  const metrics = new Metrics();
+  metrics.keySet(() => 90_500);
+  expect(sumOf(readMetrics(await metrics.text()), 'route_registry_jwks_age_seconds')).toBe(90.5);
+});
+
+describe('the served certificate', () => {
+  it('is exported with the time in which it is valid, in Unix time', async () => {
+    const metrics = new Metrics();
+    const validity = { validFrom: 'Jan  1 00:00:00 2030 GMT', validTo: 'Jan  2 00:00:00 2030 GMT' };
+    metrics.certificate(() => validity);
+    const text = readMetrics(await metrics.text());
+    const bounds = ['not_before', 'not_after'].map((bound) =>
+      sumOf(text, `route_registry_tls_certificate_${bound}_timestamp_seconds`),
+    );
+    expect(bounds).toEqual([1_893_456_000, 1_893_542_400]);
+  });
 });
 
 describe('the figures of caches and the connection pool', () => {

@@ -26,7 +26,10 @@ const scalars = {
 
 /** The well-known types whose JSON form is not an object of their fields. */
 const wellKnown: ReadonlyMap<string, string> = new Map([
-  ['google.protobuf.Any', 'an object with "@type" of a known message and its JSON form'],
+  [
+    'google.protobuf.Any',
+    'an object with "@type" of a known message and its JSON form, or of another one and its bytes in base64 as "value"',
+  ],
   ['google.protobuf.Timestamp', 'a time by RFC 3339 from year 1 to 9999'],
   ['google.protobuf.Duration', 'a number of seconds with the suffix "s"'],
   ['google.protobuf.FieldMask', 'a comma-separated list of field paths in lowerCamelCase'],

@@ -1,6 +1,7 @@
 import type { DescMessage, JsonObject, JsonValue, Registry } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
-import { memberOf } from './text-value.js';
+import { base64Bytes } from './text-form.js';
+import { isObject, memberOf } from './text-value.js';
 
 /** The message in a `google.protobuf.Any`. */
 interface AnyContent {
@@ -27,7 +28,7 @@ export function typeOfUrl(registry: Registry, typeUrl: string): DescMessage | un
 
 /**
  * The message in an Any in its JSON form. This form holds the fields of the message beside "@type" or, for a message
- * whose JSON form is not an object of its fields, the whole message as "value".
+ * whose JSON form is not an object of its fields, the whole message as "value". An Empty may have either.
  *
  * @returns undefined if the type is unknown.
  */
@@ -35,9 +36,21 @@ export function contentOfAny(registry: Registry, any: JsonObject): AnyContent | 
   const message = typeInAny(registry, any);
   if (message === undefined) return undefined;
   const fields = without(any, '@type');
-  if (!hasCustomJsonRepresentation(message)) return { message, json: fields };
-  const others = Object.keys(without(fields, 'value'));
-  return { message, json: others.length === 0 ? memberOf(fields, 'value') : undefined };
+  const value = Object.keys(fields).every((key) => key === 'value') ? memberOf(fields, 'value') : undefined;
+  if (hasCustomJsonRepresentation(message)) return { message, json: value };
+  const isWrapped = message.typeName === 'google.protobuf.Empty' && isObject(value);
+  return { message, json: isWrapped ? value : fields };
+}
+
+/**
+ * The content of an Any of an unknown type in the form that responses give it: base64 as "value" beside "@type".
+ *
+ * @returns undefined for anything else.
+ */
+export function bytesOfAny(any: JsonObject): Uint8Array | undefined {
+  const { '@type': type, value, ...others } = any;
+  const isForm = typeof type === 'string' && /[^/]$/.test(type) && Object.keys(others).length === 0;
+  return isForm && typeof value === 'string' ? base64Bytes(value) : undefined;
 }
 
 function without(object: JsonObject, key: string): JsonObject {

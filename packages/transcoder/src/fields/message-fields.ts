@@ -1,27 +1,41 @@
-import type { DescField, DescMessage, JsonValue, Registry } from '@bufbuild/protobuf';
+import type { DescField, DescMessage, JsonObject, JsonValue, Registry } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation, isWrapperDesc } from '@bufbuild/protobuf/wkt';
 import { isAny, typeInAny } from './any-content.js';
 import { isObject, memberOf } from './text-value.js';
 
 const fieldsOfMessages = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
 
-/** The fields of a message by both of their ProtoJSON names, the proto name and the JSON name. */
+/**
+ * The fields of a message by their names in JSON, which are JSON names and proto names. A name that one field has as JSON
+ * name and another one as proto name is that of the first.
+ */
 export function fieldsByName(message: DescMessage): ReadonlyMap<string, DescField> {
   let fields = fieldsOfMessages.get(message);
   if (fields === undefined) {
-    fields = new Map(
-      message.fields.flatMap((field) => [
-        [field.jsonName, field],
-        [field.name, field],
-      ]),
-    );
+    fields = new Map([
+      ...message.fields.map((field) => [field.name, field] as const),
+      ...message.fields.map((field) => [field.jsonName, field] as const),
+    ]);
     fieldsOfMessages.set(message, fields);
   }
   return fields;
 }
 
+/** The name under which a field is written: the JSON name, or the proto name if that is wanted and names this field. */
+export function writtenName(field: DescField, protoNames: boolean): string {
+  const { jsonName, name, parent } = field;
+  return protoNames && fieldsByName(parent).get(name) === field ? name : jsonName;
+}
+
+/** The name that an object has a field under, or will have. */
+export function keyOf(holder: JsonObject, field: DescField): string {
+  const { jsonName, name, parent } = field;
+  return Object.hasOwn(holder, name) && fieldsByName(parent).get(name) === field ? name : jsonName;
+}
+
 /** Whether null is a value of a field rather than its absence. */
 export function takesNull(field: DescField): boolean {
+  if (field.fieldKind === 'list' || field.fieldKind === 'map') return false;
   const type = (field.enum ?? field.message)?.typeName;
   return type === 'google.protobuf.NullValue' || type === 'google.protobuf.Value';
 }

@@ -102,6 +102,12 @@ export function base64(text: string): string | undefined {
   return rest !== 1 && (padding === 0 || rest + padding === 4) ? text : undefined;
 }
 
+/** The bytes that base64 stands for; undefined if it is none. */
+export function base64Bytes(text: string): Uint8Array | undefined {
+  // Node's base64 takes a hundredth of the time of protobuf's, and reads both alphabets.
+  return base64(text) === undefined ? undefined : Buffer.from(text, 'base64');
+}
+
 const TIME =
   /^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
 

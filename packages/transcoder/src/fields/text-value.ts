@@ -8,6 +8,7 @@ import {
 import { isWrapperDesc } from '@bufbuild/protobuf/wkt';
 import {
   base64,
+  base64Bytes,
   double,
   int32,
   lenientMessageForms,
@@ -54,7 +55,9 @@ export function textValue(field: DescField, text: string, lenient = false): Json
     if (number !== undefined) return Number(number);
     if (text === 'null' && field.enum.typeName === 'google.protobuf.NullValue') return null;
     // With `ignoreUnknown`, the parser would drop an unknown name.
-    return field.enum.values.some(({ name }) => name === text) ? text : undefined;
+    return field.enum.values.some(({ jsonName, name }) => name === text || jsonName === text)
+      ? text
+      : undefined;
   }
   if (field.message !== undefined) return messageText(field.message, text, lenient);
   return scalarText(field.scalar, text);
@@ -88,11 +91,17 @@ export function literalValue(field: DescField | undefined, literal: string): Jso
 }
 
 /**
- * The JSON form of a number or of bytes that `fromJson` reads as intended.
+ * The value of a scalar field, as reflection takes it, in its JSON form.
  *
- * @returns undefined if `fromJson` would accept more than ProtoJSON allows; values that it refuses stay unchanged.
+ * @returns undefined if ProtoJSON does not allow the text; what is of another kind stays as it is, and reflection refuses it.
  */
-export function strictScalar(scalar: ScalarType, json: JsonValue): JsonValue | undefined {
+export function scalarValue(scalar: ScalarType, json: JsonValue): unknown {
   if (scalar === ScalarType.FLOAT && typeof json === 'number') return singlePrecision(json);
-  return typeof json === 'string' ? scalarText(scalar, json) : json;
+  if (typeof json !== 'string' || scalar === ScalarType.STRING || scalar === ScalarType.BOOL) return json;
+  if (scalar === ScalarType.BYTES) return base64Bytes(json);
+  const strict = scalarText(scalar, json);
+  if (typeof strict !== 'string') return strict;
+  // Digits, NaN or an infinity. Of integers that a number cannot hold, reflection takes the digits.
+  const number = Number(strict);
+  return Number.isInteger(number) && !Number.isSafeInteger(number) ? strict : number;
 }

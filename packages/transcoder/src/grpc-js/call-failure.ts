@@ -1,4 +1,5 @@
 import { type Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { quoted } from '../fields/allowed-value.js';
 import type { UnaryCall, UnaryReply } from '../upstream.js';
 
 /** The reply to a call that ended without a status from a server. */
@@ -6,8 +7,15 @@ export function unanswered(code: status, details: string): UnaryReply {
   return { code, details, answered: false };
 }
 
+/** The text of grpc-js for a response with another HTTP status than 200, or without a gRPC status. */
+const HTTP_STATUS = /^Received HTTP status code (\d+)$/;
 /** The texts of grpc-js for responses that are not gRPC, such as a proxy's error page. They may have any trailers. */
-const NO_GRPC = /^(?:Received HTTP status code \d+|No status information received)$/;
+const NO_GRPC = new RegExp(`${HTTP_STATUS.source}|^No status information received$`);
+/** The media types of gRPC (gRPC's PROTOCOL-HTTP2.md). */
+const GRPC_TYPE = /^application\/grpc(?:$|[+;])/i;
+
+/** Told of a compression that grpc-js refuses without a code and a text. */
+export const UNKNOWN_COMPRESSION = 'The reply is compressed in a way that is not supported, or not declared.';
 
 /** The texts of grpc-js for a response message that it cannot take. */
 const BAD_MESSAGE = /^(?:Received (?:compressed )?message |Failed to decompress )/;
@@ -48,30 +56,59 @@ const OF_RESETS: ReadonlySet<status> = new Set([
 ]);
 
 /**
+ * What shows that a response does not come from a gRPC server, but for example from a proxy: its HTTP status and content
+ * type. Undefined for a response of gRPC.
+ *
+ * @param details the text of grpc-js
+ * @param headers of the response; undefined if there were none
+ */
+export function notGrpc(details: string, headers: Metadata | undefined): string | undefined {
+  const [, httpStatus] = HTTP_STATUS.exec(details) ?? [];
+  const [type] = headers?.get('content-type') ?? [];
+  const isGrpc = type === undefined || GRPC_TYPE.test(String(type));
+  if (httpStatus === undefined && isGrpc) return undefined;
+  const facts = [
+    ...(httpStatus === undefined ? [] : [`HTTP status ${httpStatus}`]),
+    ...(type === undefined ? [] : [`content type ${quoted(String(type))}`]),
+  ];
+  return facts.join(', ');
+}
+
+/**
  * The reply to a failed call. In grpc-js, every failure has trailers. If they are not empty, the server sent them. If
  * they are empty and headers had arrived, either the server or grpc-js ended the call, and only the text tells which.
  * A server's response that has only trailers still has its content type among them.
  */
 export function failed(
-  { code, details, metadata }: ServiceError,
+  {
+    code,
+    details,
+    metadata,
+  }: Pick<Partial<ServiceError>, 'code' | 'details'> & Pick<ServiceError, 'metadata'>,
   initialMetadata: Metadata | undefined,
   { deadline }: Pick<UnaryCall, 'deadline'>,
 ): UnaryReply {
+  // https://github.com/grpc/grpc-node/issues/2767
+  if (code === undefined || details === undefined)
+    return { ...unanswered(status.INTERNAL, UNKNOWN_COMPRESSION), told: UNKNOWN_COMPRESSION };
   const empty = Object.keys(metadata.getMap()).length === 0;
   const headersCame = initialMetadata !== undefined;
-  const noGrpc = NO_GRPC.test(details);
-  const own = noGrpc || (empty && (!headersCame || BROKEN_OFF.test(details)));
+  const noStatus = NO_GRPC.test(details);
+  const own = noStatus || (empty && (!headersCame || BROKEN_OFF.test(details)));
   if (!own) return { code, details, answered: true, initialMetadata, trailers: metadata };
+  const other = notGrpc(details, initialMetadata ?? metadata);
+  const text = other === undefined ? details : `The response is not gRPC: ${other}.`;
   // A response that is too large is a fault of the server, and a retry would not help.
   const [, bound] = TOO_LARGE.exec(details) ?? [];
   if (bound !== undefined) {
-    const text = `The reply is larger than maxReplyBytes. ${details}`;
+    // The first bytes of a page are no length.
+    if (other !== undefined) return unanswered(status.INTERNAL, text);
     return {
-      ...unanswered(status.INTERNAL, text),
+      ...unanswered(status.INTERNAL, `The reply is larger than maxReplyBytes. ${details}`),
       told: `The reply is larger than ${bound} bytes, the maximum.`,
     };
   }
-  if (noGrpc || BAD_MESSAGE.test(details) || !OF_RESETS.has(code)) return unanswered(code, details);
+  if (noStatus || BAD_MESSAGE.test(details) || !OF_RESETS.has(code)) return unanswered(code, text);
   // The connection is lost, or the server reset the call: at the deadline, which it may notice first, or otherwise.
-  return unanswered(deadline <= Date.now() ? status.DEADLINE_EXCEEDED : status.UNAVAILABLE, details);
+  return unanswered(deadline <= Date.now() ? status.DEADLINE_EXCEEDED : status.UNAVAILABLE, text);
 }

@@ -130,7 +130,7 @@ function whileWanted(
   const drop = (): void => {
     host.drop(made);
   };
-  const remaining = deadline - Date.now();
+  const remaining = Math.max(0, deadline - Date.now());
   if (remaining <= LONGEST_TIMER_MS) {
     timer = setTimeout(() => {
       ended(unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.'));

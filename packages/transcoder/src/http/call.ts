@@ -13,9 +13,9 @@ import {
 import { startOf } from '../fields/message-fields.js';
 import { isObject } from '../fields/text-value.js';
 import type { HttpReply } from '../http-reply.js';
-import { parseJsonText } from '../json/json-input.js';
 import type { JsonOptions } from '../json/json-options.js';
 import { JsonOutput, type UnknownType } from '../json/json-output.js';
+import { parseJsonText } from '../json/json-text.js';
 import { httpBodyJson, isHttpBodyJson, setData } from '../message/http-body.js';
 import { RequestMessages } from '../message/request-message.js';
 import type { Forwarding, ReplyHeaders } from '../metadata.js';

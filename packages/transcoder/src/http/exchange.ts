@@ -296,11 +296,22 @@ export function finishExchanges({ log, answeredLevel, mayLog, now, failed, linge
       return;
     }
     const early = exchange.partial && reply.headers['Connection'] === undefined;
-    const written = early
-      ? writeEarlyReply(response, reply, requestId, lingerMs())
-      : writeReply(response, reply, requestId);
-    if (written === undefined) answered(exchange, reply);
-    else finishLater(exchange, reply, written);
+    const write = (given: HttpReply): Promise<void> | undefined =>
+      early
+        ? writeEarlyReply(response, given, requestId, lingerMs())
+        : writeReply(response, given, requestId);
+    let sent = reply;
+    let written: Promise<void> | undefined;
+    try {
+      written = write(reply);
+    } catch (error) {
+      // Node refuses a header, such as one with a line break, before it has sent any.
+      for (const name of Object.keys(reply.headers)) response.removeHeader(name);
+      sent = failed(error, exchange);
+      written = write(sent);
+    }
+    if (written === undefined) answered(exchange, sent);
+    else finishLater(exchange, sent, written);
   };
 }
 

@@ -1,218 +1,55 @@
 import {
+  type DescEnum,
   type DescField,
   type DescMessage,
   fromJson,
-  type JsonObject,
-  type JsonReadOptions,
   type JsonValue,
   type Message,
   type Registry,
   ScalarType,
+  toBinary,
 } from '@bufbuild/protobuf';
-import { hasCustomJsonRepresentation, isWrapperDesc } from '@bufbuild/protobuf/wkt';
-import {
-  type HttpFailure,
-  type FieldViolation,
-  firstViolations,
-  malformed,
-  misfit,
-} from '../failures/failure.js';
-import { allowedScalar, allowedValue } from '../fields/allowed-value.js';
-import { contentOfAny, isAny } from '../fields/any-content.js';
-import { type Place, shortened, takesNull } from '../fields/message-fields.js';
+import { reflect, type ReflectMap, type ReflectMessage } from '@bufbuild/protobuf/reflect';
+import { type Any, hasCustomJsonRepresentation, isWrapperDesc } from '@bufbuild/protobuf/wkt';
+import { bytesOfAny, contentOfAny, isAny } from '../fields/any-content.js';
+import { fieldsByName, takesNull } from '../fields/message-fields.js';
 import { lenientMessageForms, messageForms } from '../fields/text-form.js';
-import { isObject, literalValue, memberOf, strictScalar } from '../fields/text-value.js';
+import { isObject, scalarValue } from '../fields/text-value.js';
 import type { ReadingOptions } from './json-options.js';
 
-/**
- * The maximum nesting of objects and arrays in a body. One level may be two messages (a `google.protobuf.Value` and its
- * list, an Any and its content), and protobuf parsers allow 100 levels by default, so every accepted message can be
- * returned.
- */
-export const MAX_DEPTH = 48;
+/** Converts a JSON value to the value that reflection takes; throws, or returns one that reflection refuses. */
+type Reader<Value = unknown> = (json: JsonValue) => Value;
+
+/** Reads a JSON value into a field of a message; throws if the field does not take it. */
+type FieldReader = (target: ReflectMessage, json: JsonValue) => void;
+
+type MapField = Extract<DescField, { fieldKind: 'map' }>;
+type MapKey = Parameters<ReflectMap['set']>[0];
+
+/** The value of a name that an enum does not have, where such names are ignored. */
+const IGNORED = Symbol('ignored');
 
 /**
- * Parses JSON text (RFC 8259) more strictly than `JSON.parse` does: the bytes must be UTF-8 without a byte order mark,
- * no object may repeat a key, strings and keys must not contain lone surrogates, numbers must be finite, and nesting is
- * limited to `MAX_DEPTH`. A 64-bit integer that a JavaScript number cannot hold becomes a string of its digits.
- *
- * @param locate returns the place of the whole value, from which inner places are found.
- * @throws HttpFailure `REQUEST_MALFORMED`.
- */
-export function parseJsonText(bytes: Uint8Array, locate: Locate): JsonValue {
-  const text = utf8Text(bytes);
-  let value: JsonValue;
-  try {
-    value = JSON.parse(text) as JsonValue;
-  } catch {
-    // The messages of `JSON.parse` differ between versions of Node, and repeat the text.
-    throw malformed('The body is not valid JSON.');
-  }
-  const integers: LongInteger[] = [];
-  const violations = firstViolations(scan(text, () => locate(value), integers));
-  if (violations.length > 0) throw misfit(violations);
-  return integers.length === 0 ? value : (JSON.parse(withStrings(text, integers)) as JsonValue);
-}
-
-/** Finds the place of a JSON value in the message that it belongs to. */
-type Locate = (json: JsonValue) => Place;
-
-/** An integer that a JavaScript number cannot hold: its place in the text, and its digits. */
-interface LongInteger {
-  readonly start: number;
-  readonly end: number;
-  readonly digits: string;
-}
-
-function withStrings(text: string, integers: readonly LongInteger[]): string {
-  let result = '';
-  let copied = 0;
-  for (const { start, end, digits } of integers) {
-    result += `${text.slice(copied, start)}"${digits}"`;
-    copied = end;
-  }
-  return result + text.slice(copied);
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-const BYTE_ORDER_MARK = '\uFEFF';
-
-function utf8Text(bytes: Uint8Array): string {
-  let text: string;
-  try {
-    text = utf8.decode(bytes);
-  } catch {
-    throw malformed('The body is not UTF-8.');
-  }
-  if (text.startsWith(BYTE_ORDER_MARK))
-    throw malformed('The body begins with a byte order mark; none is allowed.');
-  return text;
-}
-
-const NUMBER = /-?[0-9][0-9.eE+-]*/y;
-const LONE_SURROGATE = /\p{Surrogate}/u;
-const EXPONENT = /[eE]/;
-
-/** Whether parsing may have changed a number in a way that matters: it is an integer, or infinite. */
-function isRounded(literal: string): boolean {
-  if (literal.length <= 15 && !EXPONENT.test(literal)) return false;
-  const value = Number(literal);
-  return Number.isInteger(value) || !Number.isFinite(value);
-}
-
-/** An object or array that is open at some point of the text, and the current key or index in it. */
-type Open = {
-  /** The place of the object or array itself, once it is needed. */
-  place?: Place;
-} & (
-  | { readonly kind: 'object'; readonly keys: Set<string>; at: string; keyNext: boolean }
-  | { readonly kind: 'array'; at: number }
-);
-
-/** Scans text that `JSON.parse` has accepted for the errors that it ignores. */
-function* scan(text: string, locate: () => Place, integers: LongInteger[]): Generator<FieldViolation> {
-  const open: Open[] = [];
-  const outside: Open = { kind: 'array', at: 0 };
-  const placeIn = (depth: number): Place => {
-    const holder = open[depth - 1];
-    if (holder === undefined) return locate();
-    holder.place ??= placeIn(depth - 1);
-    return holder.place.to(holder.at);
-  };
-  const here = (description: string): FieldViolation => ({ field: placeIn(open.length).path, description });
-  let inner = outside as Open;
-  // Character by character: matching a pattern for each token would take three times as long.
-  for (let start = 0, end = 0; start < text.length; start = end) {
-    const first = text.charAt(start);
-    end = start + 1;
-    if (first === '{' || first === '[') {
-      inner =
-        first === '[' ? { kind: 'array', at: 0 } : { kind: 'object', keys: new Set(), at: '', keyNext: true };
-      if (open.push(inner) > MAX_DEPTH) throw nestedTooDeep();
-    } else if (first === '}' || first === ']') {
-      open.pop();
-      inner = open.at(-1) ?? outside;
-    } else if (first === ',') {
-      if (inner.kind === 'object') inner.keyNext = true;
-      else inner.at += 1;
-    } else if (first === '"') {
-      end = endOfString(text, start);
-      const token = text.slice(start, end);
-      const content = token.includes('\\') ? (JSON.parse(token) as string) : token.slice(1, -1);
-      if (inner.kind === 'object' && inner.keyNext) {
-        inner.at = content;
-        inner.keyNext = false;
-        if (inner.keys.has(content)) yield here('Must be given once; got it again.');
-        inner.keys.add(content);
-      }
-      if (LONE_SURROGATE.test(content))
-        yield here('Must have only whole characters; got half of a surrogate pair.');
-    } else if (first === '-' || (first >= '0' && first <= '9')) {
-      NUMBER.lastIndex = start;
-      NUMBER.test(text);
-      end = NUMBER.lastIndex;
-      const token = text.slice(start, end);
-      if (!isRounded(token)) continue;
-      const place = placeIn(open.length);
-      const { field } = place;
-      const value = literalValue(field, token);
-      if (value === undefined)
-        yield { field: place.path, description: `Must be ${allowedAt(field)}; got ${shortened(token)}.` };
-      if (typeof value === 'string' && !Number.isSafeInteger(Number(value))) {
-        integers.push({ start, end, digits: value });
-      }
-    }
-  }
-}
-
-/** The index after the closing quotation mark of a string. A regular expression would need memory for each escape. */
-function endOfString(text: string, start: number): number {
-  for (let mark = text.indexOf('"', start + 1); ; mark = text.indexOf('"', mark + 1)) {
-    let backslashes = 0;
-    while (text.charAt(mark - 1 - backslashes) === '\\') backslashes += 1;
-    if (backslashes % 2 === 0) return mark + 1;
-  }
-}
-
-function nestedTooDeep(): HttpFailure {
-  return malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`);
-}
-
-function allowedAt(field: DescField | undefined): string {
-  return field === undefined ? allowedScalar(ScalarType.DOUBLE) : allowedValue(field);
-}
-
-/**
- * Converts a JSON value, which it may change in place, to the one that `fromJson` reads as intended; undefined if
- * `fromJson` would accept more than ProtoJSON allows. Values that `fromJson` refuses stay unchanged.
- */
-type Rule = (json: JsonValue) => JsonValue | undefined;
-
-/** Applies a rule to one field in the JSON form of its message; false if the value is refused. */
-type FieldRule = (json: JsonObject) => boolean;
-
-/**
- * Parses ProtoJSON more strictly than `fromJson` does: text in numbers, times, durations, field masks and bytes must
+ * Reads ProtoJSON, more strictly than `fromJson` does: text in numbers, times, durations, field masks and bytes must
  * follow the exact grammar, a time must exist in the calendar, a map key has one form, and an Any holds nothing beside
- * its message. Integers may be written in every form of a number.
+ * its message. Integers may be written in every form of a number. A name is that of one field: the one with this JSON
+ * name or, if there is none, with this proto name.
  */
 export class StrictJson {
   readonly #registry: Registry;
   readonly #lenient: boolean;
-  readonly #read: Partial<JsonReadOptions>;
-  readonly #rules = new Map<DescMessage, Rule>();
+  readonly #ignoresUnknown: boolean;
+  readonly #readers = new Map<DescMessage, Reader<ReflectMessage>>();
 
   constructor(registry: Registry, { ignoreUnknown = false, lenient = false }: ReadingOptions = {}) {
     this.#registry = registry;
     this.#lenient = lenient;
-    this.#read = { registry, ignoreUnknownFields: ignoreUnknown };
+    this.#ignoresUnknown = ignoreUnknown;
   }
 
-  /** @throws Error if the value, which may be changed in place, is not the ProtoJSON form of the message */
+  /** @throws Error if the value is not the ProtoJSON form of the message */
   read(message: DescMessage, json: JsonValue): Message {
-    const strict = this.#rule(message)(json);
-    if (strict === undefined) throw new Error(`The value is not the ProtoJSON form of ${message.typeName}.`);
-    return fromJson(message, strict, this.#read);
+    return this.#reader(message)(json).message;
   }
 
   /** Whether a value is the ProtoJSON form of a message. */
@@ -225,93 +62,145 @@ export class StrictJson {
     }
   }
 
-  #rule(message: DescMessage): Rule {
-    let rule = this.#rules.get(message);
-    if (rule === undefined) {
-      rule = this.#compile(message);
-      this.#rules.set(message, rule);
+  #reader(message: DescMessage): Reader<ReflectMessage> {
+    let reader = this.#readers.get(message);
+    if (reader === undefined) {
+      reader = this.#compile(message);
+      this.#readers.set(message, reader);
     }
-    return rule;
+    return reader;
   }
 
-  #compile(message: DescMessage): Rule {
-    if (isWrapperDesc(message)) return scalarRule(message.fields[0].scalar) ?? unchanged;
-    if (isAny(message)) return (json) => (isObject(json) ? this.#strictAny(json) : json);
+  #compile(message: DescMessage): Reader<ReflectMessage> {
+    if (isWrapperDesc(message)) return wrapperReader(message);
+    if (isAny(message)) return (json) => this.#any(message, json);
+    if (!hasCustomJsonRepresentation(message)) return this.#objectReader(message);
     const form = (this.#lenient ? lenientMessageForms : messageForms).get(message.typeName);
-    if (form !== undefined) return (json) => (typeof json === 'string' ? form(json) : json);
-    if (hasCustomJsonRepresentation(message)) return unchanged;
-    const fields = message.fields.flatMap((field) => this.#fieldRules(field));
-    return (json) => (!isObject(json) || fields.every((rule) => rule(json)) ? json : undefined);
+    return (json) => {
+      const strict = form !== undefined && typeof json === 'string' ? form(json) : json;
+      if (strict === undefined) throw refused(message);
+      return reflect(message, fromJson(message, strict));
+    };
   }
 
-  /** The rules for a field under each of its names; none if `fromJson` is strict enough. */
-  #fieldRules(field: DescField): FieldRule[] {
-    const rule = this.#fieldRule(field);
-    const absentAsNull = field.oneof !== undefined && !takesNull(field);
-    if (rule === undefined && !absentAsNull) return [];
-    return [...new Set([field.jsonName, field.name])].map((key) => (json) => {
-      const value = memberOf(json, key);
-      // `fromJson` would treat it as the member that is set.
-      if (value === null && absentAsNull) return Reflect.deleteProperty(json, key);
-      return value === undefined || rule === undefined || put(json, key, rule(value));
-    });
+  /** The reader of a message whose JSON form is an object of its fields. */
+  #objectReader(message: DescMessage): Reader<ReflectMessage> {
+    const members = new Map(
+      [...fieldsByName(message)].map(([name, field]) => {
+        const member = { field, takesNull: takesNull(field), read: this.#fieldReader(field) };
+        return [name, member] as const;
+      }),
+    );
+    return (json) => {
+      if (!isObject(json)) throw refused(message);
+      const target = reflect(message);
+      // An array, since most messages have few fields.
+      const seen: unknown[] = [];
+      for (const name of Object.keys(json)) {
+        const value = json[name] as JsonValue;
+        const member = members.get(name);
+        if (member === undefined && this.#ignoresUnknown) continue;
+        if (member === undefined || seen.includes(member.field)) throw refused(message);
+        const { field, read } = member;
+        seen.push(field);
+        if (value === null && !member.takesNull) continue;
+        if (field.oneof !== undefined) {
+          if (seen.includes(field.oneof)) throw refused(message);
+          seen.push(field.oneof);
+        }
+        read(target, value);
+      }
+      return target;
+    };
   }
 
-  #fieldRule(field: DescField): Rule | undefined {
-    const rule = this.#valueRule(field);
-    if (field.fieldKind === 'list') return rule && inArray(rule);
-    if (field.fieldKind !== 'map') return rule;
-    const hasInteger = field.mapKey !== ScalarType.STRING && field.mapKey !== ScalarType.BOOL;
-    if (hasInteger) return inObject(rule ?? unchanged, (key) => INTEGER_KEY.test(key));
-    return rule && inObject(rule, () => true);
+  #fieldReader(field: DescField): FieldReader {
+    const read = this.#valueReader(field);
+    if (field.fieldKind === 'list') {
+      return (target, json) => {
+        if (!Array.isArray(json)) throw refused(field);
+        const list = target.get(field);
+        for (const item of json) {
+          const value = read(item);
+          if (value !== IGNORED) list.add(value);
+        }
+      };
+    }
+    if (field.fieldKind === 'map') {
+      return (target, json) => {
+        if (!isObject(json)) throw refused(field);
+        const map = target.get(field);
+        for (const [key, item] of Object.entries(json)) {
+          const value = read(item);
+          if (value !== IGNORED) map.set(mapKey(field.mapKey, key), value);
+        }
+      };
+    }
+    return (target, json) => {
+      const value = read(json);
+      if (value !== IGNORED) target.set(field, value);
+    };
   }
 
-  #valueRule(field: DescField): Rule | undefined {
-    const { message, scalar } = field;
+  #valueReader({ enum: type, message, scalar }: DescField): Reader {
     // Looked up at each use, since a message may contain itself.
-    if (message !== undefined) return (json) => this.#rule(message)(json);
-    return scalar === undefined ? undefined : scalarRule(scalar);
+    if (message !== undefined) return (json) => this.#reader(message)(json);
+    return type === undefined ? scalarReader(scalar) : this.#enumReader(type);
   }
 
-  #strictAny(any: JsonObject): JsonValue | undefined {
-    const content = contentOfAny(this.#registry, any);
-    if (content === undefined) return any;
-    const { message, json } = content;
-    const strict = json === undefined ? undefined : this.#rule(message)(json);
-    if (!hasCustomJsonRepresentation(message)) return isObject(strict) ? { ...any, ...strict } : undefined;
-    return strict === undefined ? undefined : { ...any, value: strict };
+  #enumReader(type: DescEnum): Reader {
+    const numbers = new Map([
+      ...type.values.map(({ jsonName, number }) => [jsonName, number] as const),
+      ...type.values.map(({ name, number }) => [name, number] as const),
+    ]);
+    const hasNull = type.typeName === 'google.protobuf.NullValue';
+    return (json) => {
+      if (typeof json === 'string') return numbers.get(json) ?? (this.#ignoresUnknown ? IGNORED : undefined);
+      return json === null && hasNull ? 0 : json;
+    };
   }
+
+  #any(any: DescMessage, json: JsonValue): ReflectMessage {
+    if (!isObject(json)) throw refused(any);
+    const target = reflect(any);
+    if (Object.keys(json).length === 0) return target;
+    const content = contentOfAny(this.#registry, json);
+    const value =
+      content === undefined
+        ? bytesOfAny(json)
+        : content.json === undefined
+          ? undefined
+          : toBinary(content.message, this.read(content.message, content.json));
+    if (value === undefined) throw refused(any);
+    Object.assign(target.message as Any, { typeUrl: json['@type'], value });
+    return target;
+  }
+}
+
+function refused(type: DescMessage | DescField): Error {
+  return new Error(`The value is not the ProtoJSON form of the ${String(type)}.`);
+}
+
+function wrapperReader(message: DescMessage): Reader<ReflectMessage> {
+  const [value] = message.fields as [DescField & { readonly scalar: ScalarType }];
+  const read = scalarReader(value.scalar);
+  return (json) => {
+    const target = reflect(message);
+    target.set(value, read(json));
+    return target;
+  };
+}
+
+function scalarReader(scalar: ScalarType): Reader {
+  return (json) => scalarValue(scalar, json);
 }
 
 // Each number has only one form, so that no two keys are equal.
 const INTEGER_KEY = /^(?:0|-?[1-9][0-9]*)$/;
 
-const unchanged: Rule = (json) => json;
-
-function scalarRule(scalar: ScalarType): Rule | undefined {
-  if (scalar === ScalarType.STRING || scalar === ScalarType.BOOL) return undefined;
-  return (json) => strictScalar(scalar, json);
-}
-
-function inArray(rule: Rule): Rule {
-  return (json) =>
-    !Array.isArray(json) || json.every((item, index) => put(json, index, rule(item))) ? json : undefined;
-}
-
-function inObject(rule: Rule, isKey: (key: string) => boolean): Rule {
-  return (json) => {
-    if (!isObject(json)) return json;
-    const entries = Object.entries(json);
-    return entries.every(([key, value]) => isKey(key) && put(json, key, rule(value))) ? json : undefined;
-  };
-}
-
-/** Stores an allowed value; returns false for any other. */
-function put<Key extends string | number>(
-  holder: Record<Key, JsonValue>,
-  key: Key,
-  value: JsonValue | undefined,
-): boolean {
-  if (value !== undefined) holder[key] = value;
-  return value !== undefined;
+/** The key of a map; undefined, or a text that reflection refuses, if it is not of the type. */
+function mapKey(type: MapField['mapKey'], key: string): MapKey {
+  if (type === ScalarType.STRING) return key;
+  if (type === ScalarType.BOOL) return key === 'true' || (key === 'false' ? false : key);
+  return INTEGER_KEY.test(key) ? scalarValue(type, key) : undefined;
 }

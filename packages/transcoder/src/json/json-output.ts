@@ -22,6 +22,7 @@ import {
   hasCustomJsonRepresentation,
 } from '@bufbuild/protobuf/wkt';
 import { isAny, typeInAny, typeOfUrl } from '../fields/any-content.js';
+import { writtenName } from '../fields/message-fields.js';
 import { isObject, memberOf } from '../fields/text-value.js';
 import { FieldBehavior } from '../gen/google/api/field_behavior_pb.js';
 import type { JsonOptions } from './json-options.js';
@@ -47,6 +48,7 @@ export class JsonOutput {
   readonly #registry: Registry;
   readonly #unknownType: UnknownType;
   readonly #written: Partial<JsonWriteOptions>;
+  readonly #protoNames: boolean;
   readonly #omitsUnassigned: boolean;
   readonly #milliseconds: boolean;
   readonly #amendments = new Map<DescMessage, Amendment>();
@@ -61,6 +63,7 @@ export class JsonOutput {
       alwaysEmitImplicit: omit !== 'defaults',
       useProtoFieldName: protoNames,
     };
+    this.#protoNames = protoNames;
     this.#omitsUnassigned = omit === 'unassigned';
     this.#milliseconds = milliseconds;
   }
@@ -89,17 +92,18 @@ export class JsonOutput {
    * @throws Error if the message has no JSON form
    */
   fieldJson(field: DescField, message: Message): JsonValue {
-    const key = this.#nameOf(field);
+    const key = writtenName(field, this.#protoNames);
     const whole = { ...this.#written, alwaysEmitImplicit: true };
     return (
       memberOf(this.json(field.parent, message) as JsonObject, key) ??
-      memberOf(toJson(field.parent, message, whole) as JsonObject, key) ??
+      memberOf(toJson(field.parent, message, whole) as JsonObject, this.#nameOf(field)) ??
       null
     );
   }
 
+  /** The name that `toJson` gives to a field. */
   #nameOf(field: DescField): string {
-    return this.#written.useProtoFieldName === true ? field.name : field.jsonName;
+    return this.#protoNames ? field.name : field.jsonName;
   }
 
   #amendment(message: DescMessage): Amendment {
@@ -129,10 +133,17 @@ export class JsonOutput {
     const fields = message.fields
       .map((field) => this.#fieldAmendment(field))
       .filter((each) => each !== undefined);
-    if (fields.length === 0) return unchanged;
+    const renamed = new Map(
+      message.fields
+        .map((field) => [this.#nameOf(field), writtenName(field, this.#protoNames)] as const)
+        .filter(([name, written]) => name !== written),
+    );
+    if (fields.length === 0 && renamed.size === 0) return unchanged;
     return (json) => {
       for (const amend of fields) amend(json as JsonObject);
-      return json;
+      if (renamed.size === 0) return json;
+      const entries = Object.entries(json as JsonObject);
+      return Object.fromEntries(entries.map(([name, value]) => [renamed.get(name) ?? name, value]));
     };
   }
 

@@ -11,14 +11,16 @@ import { reflect } from '@bufbuild/protobuf/reflect';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import { type FieldViolation, misfit } from '../failures/failure.js';
 import { allowedValue, quoted } from '../fields/allowed-value.js';
-import { fieldsByName, shortened } from '../fields/message-fields.js';
+import { fieldsByName, keyOf, shortened } from '../fields/message-fields.js';
 import { hasTextForm, hasTextValue, isObject, memberOf, setMember, textValue } from '../fields/text-value.js';
-import { MAX_DEPTH, StrictJson } from '../json/json-input.js';
+import { StrictJson } from '../json/json-input.js';
 import type { ReadingOptions } from '../json/json-options.js';
+import { MAX_DEPTH } from '../json/json-text.js';
 import { JsonViolations } from '../json/json-violations.js';
 import { impliedMask, setImpliedMask } from './implied-mask.js';
 import { missingFields } from './missing-fields.js';
-import { type Binding, type BoundVariable, type FieldTarget, variableValue } from '../template/binding.js';
+import type { Binding, BoundVariable, FieldTarget } from '../template/binding.js';
+import { variableValue } from '../template/path-template.js';
 
 /** The parts of an HTTP request that form a request message. */
 interface RequestParts {
@@ -172,7 +174,7 @@ function scalarOf(strict: StrictJson, field: DescField, json: JsonValue): string
 function bindParameter(json: JsonValue, parameter: QueryParameter): void {
   const { field, value, key: entry } = parameter;
   const holder = holderOf(json, parameter);
-  const { jsonName: key } = field;
+  const key = keyOf(holder, field);
   const given = memberOf(holder, key);
   if (field.fieldKind === 'list') setMember(holder, key, [...((given ?? []) as JsonValue[]), value]);
   else if (entry !== undefined) setMember(holder, key, { ...(given as JsonObject), [entry]: value });
@@ -193,11 +195,6 @@ function holderOf(json: JsonValue, { parents }: FieldTarget): JsonObject {
     holder = next;
   }
   return isObject(holder) ? holder : {};
-}
-
-/** The name under which an object has a field, or will have it. */
-function keyOf(holder: JsonObject, { name, jsonName }: DescField): string {
-  return Object.hasOwn(holder, name) ? name : jsonName;
 }
 
 /** A value from the query and the field that takes it. */

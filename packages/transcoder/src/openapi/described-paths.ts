@@ -1,4 +1,5 @@
-import type { Binding, BoundVariable, PathTemplate } from '../template/binding.js';
+import type { Binding, BoundVariable } from '../template/binding.js';
+import { isStart, type PathTemplate, spans } from '../template/path-template.js';
 import { Names } from './names.js';
 
 /** A wildcard of a path template, which becomes a path parameter. */
@@ -11,7 +12,7 @@ export interface Wildcard {
   readonly before: string;
   /** The text of the variable after the wildcard. */
   readonly after: string;
-  /** Whether the wildcard stands for all remaining segments (`**`). */
+  /** Whether the wildcard stands for any number of segments (`**`). */
   readonly rest: boolean;
 }
 
@@ -42,17 +43,17 @@ export class DescribedPaths {
       isWildcard(segment) ? `{${names[places.indexOf(index)]}}` : segment,
     );
     const wildcards = places.map((place, index): Wildcard => {
-      const variable = variableAt(place, variables);
-      const { start, end } = variable ?? { start: place, end: place + 1 };
+      const variable = variableAt(place, segments, variables);
+      const isPart = (index: number): boolean => variable !== undefined && spans(variable, index, segments);
       return {
         name: String(names[index]),
         variable,
         before: named
-          .slice(start, place)
+          .filter((_, at) => at < place && isPart(at))
           .map((segment) => `${segment}/`)
           .join(''),
         after: named
-          .slice(place + 1, end)
+          .filter((_, at) => at > place && isPart(at))
           .map((segment) => `/${segment}`)
           .join(''),
         rest: segments[place] === '**',
@@ -66,8 +67,12 @@ function isWildcard(segment: string | undefined): boolean {
   return segment === '*' || segment === '**';
 }
 
-function variableAt(place: number, variables: readonly BoundVariable[]): BoundVariable | undefined {
-  return variables.find(({ start, end }) => start <= place && place < end);
+function variableAt(
+  place: number,
+  segments: PathTemplate['segments'],
+  variables: readonly BoundVariable[],
+): BoundVariable | undefined {
+  return variables.find((variable) => spans(variable, place, segments));
 }
 
 /**
@@ -81,9 +86,10 @@ function parameterNames(
 ): string[] {
   const names = new Names();
   return places.map((place) => {
-    const variable = variableAt(place, variables);
+    const variable = variableAt(place, segments, variables);
     const field = variable?.fieldPath.join('_') ?? 'segment';
-    const isWhole = variable?.start === place && segments.slice(place, variable.end).length === 1;
+    const isWhole =
+      variable && isStart(variable, place, segments) && segments.slice(place, variable.end).length === 1;
     const before = segments[place - 1] ?? '';
     const collection = /^[A-Za-z]\w*$/.test(before) ? singular(before) : field;
     return names.of(place, isWhole ? field : collection, field);

@@ -1,5 +1,6 @@
 import type { ForwardedHeaders } from '../metadata.js';
 import { isIgnored } from '../message/request-message.js';
+import { checkedOptions, LIST, OBJECT } from '../option-kinds.js';
 import { optionsInForce } from '../options.js';
 import { type Binding, successRules } from '../template/binding.js';
 import { readContract } from '../template/contract.js';
@@ -24,6 +25,16 @@ const METHODS_AND_PATHS =
 answered with \`METHOD_NOT_ALLOWED\`, and any other path with \`PATH_UNKNOWN\`; neither needs a token.
 Paths are case-sensitive and have no trailing slash.`.replaceAll('\n', ' ');
 
+const DESCRIPTION_KINDS = {
+  info: OBJECT,
+  servers: LIST,
+  security: OBJECT,
+  comments: OBJECT,
+  facts: OBJECT,
+  headers: OBJECT,
+  failures: OBJECT,
+};
+
 /** The most bindings that are described: documents with more are too large for the tools that read them. */
 const MAX_BINDINGS = 10_000;
 
@@ -36,7 +47,9 @@ const MAX_BINDINGS = 10_000;
  *   that the contract does not have.
  */
 export function describe(given: DescriptionOptions): OpenApi {
-  const { info, servers, security, comments, facts, headers = {}, failures, ...transcoding } = given;
+  const { info, servers, security, comments, facts, headers, failures, ...transcoding } = given;
+  const described = { info, servers, security, comments, facts, headers, failures };
+  checkedOptions(described, DESCRIPTION_KINDS);
   const { options } = optionsInForce(transcoding);
   const { basePath, forwardedHeaders, json, standardMethods } = options;
   const serverStreams = given.upstream === undefined || given.upstream.serverStream !== undefined;
@@ -50,8 +63,12 @@ export function describe(given: DescriptionOptions): OpenApi {
     names: new Names(ERROR_SCHEMAS),
   };
   const schemas = new MessageSchemas(parts);
-  const requestHeaders = new RequestHeaders(forwardedHeaders, given.requestIdOf !== undefined, headers);
-  const responseHeaders = new DescribedHeaders(options.responseHeaders, requestHeaders.requestId, headers);
+  const requestHeaders = new RequestHeaders(forwardedHeaders, given.requestIdOf !== undefined, headers ?? {});
+  const responseHeaders = new DescribedHeaders(
+    options.responseHeaders,
+    requestHeaders.requestId,
+    headers ?? {},
+  );
   const examples = new FailureExamples({ ...options, registry, domain, realm: given.realm ?? domain });
   const errors = new ErrorResponses(examples, failures, responseHeaders);
   const { schemes, requirements, methods } = security ?? defaultSecurity(forwardedHeaders);

@@ -6,6 +6,7 @@ import {
   ScalarType,
 } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence as Presence } from '@bufbuild/protobuf/wkt';
+import { writtenName } from '../fields/message-fields.js';
 import { FieldBehavior } from '../gen/google/api/field_behavior_pb.js';
 import type { JsonOptions } from '../json/json-options.js';
 import { hasBehavior } from '../template/contract-options.js';
@@ -66,8 +67,8 @@ export class MessageSchemas {
   }
 
   /** The name of a field in JSON. */
-  nameOf({ name, jsonName }: DescField): string {
-    return this.#parts.json.protoNames === true ? name : jsonName;
+  nameOf(field: DescField): string {
+    return writtenName(field, this.#parts.json.protoNames === true);
   }
 
   /** A reference to a message's schema, which is added as a component; the schema itself for a well-known type. */

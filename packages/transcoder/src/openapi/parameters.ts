@@ -71,7 +71,7 @@ export class Parameters {
   }
 
   #inPath({ name, variable, before, after, rest }: Wildcard): Parameter {
-    const manner = rest ? 'All remaining segments, with the slashes between them.' : '';
+    const manner = rest ? 'Any number of segments, with the slashes between them.' : '';
     if (variable === undefined) return { name, in: 'path', ...described(manner), schema: { type: 'string' } };
     const { field, fieldPath } = variable;
     const whole = before === '' && after === '';

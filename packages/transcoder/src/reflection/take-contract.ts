@@ -1,5 +1,6 @@
-import type { Client, ServiceError } from '@grpc/grpc-js';
+import type { Client, Metadata, ServiceError } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
+import { notGrpc, UNKNOWN_COMPRESSION } from '../grpc-js/call-failure.js';
 import type { CallMetadata } from '../upstream.js';
 import { Pauses } from './pauses.js';
 import { ReflectedFiles } from './reflected-files.js';
@@ -45,13 +46,17 @@ export async function takeContract(
     try {
       return await contractOf(stream, target, deadline, types);
     } catch (error) {
-      last = error;
-      if ((error as Partial<ServiceError>).code !== status.UNIMPLEMENTED) break;
+      const failure =
+        error instanceof ReflectionError
+          ? error
+          : failureOf(error as Error, stream.headers, target, deadlineMs);
+      last = failure;
+      if (failure.code !== status.UNIMPLEMENTED) break;
     } finally {
       stream.close();
     }
   }
-  throw last instanceof ReflectionError ? last : failureOf(last as Error, target, deadlineMs);
+  throw last as Error;
 }
 
 async function contractOf(
@@ -95,16 +100,21 @@ async function contractOf(
 
 function failureOf(
   error: Partial<ServiceError> & Error,
+  headers: Metadata | undefined,
   target: string,
   deadlineMs: number,
 ): ReflectionError {
-  const { code = status.UNKNOWN, details = error.message } = error;
+  const { code = status.UNKNOWN, details = 'code' in error ? UNKNOWN_COMPRESSION : error.message } = error;
+  const other = notGrpc(details, headers ?? error.metadata);
   const texts: Readonly<Partial<Record<status, string>>> = {
     [status.UNAVAILABLE]: `cannot be reached: ${causeIn(details)}.`,
     [status.UNIMPLEMENTED]: 'has no server reflection.',
     [status.DEADLINE_EXCEEDED]: `has not described its services within ${deadlineMs / 1_000} s.`,
   };
-  const text = texts[code] ?? `does not describe its services: ${status[code]}, ${details}`;
+  const text =
+    other === undefined
+      ? (texts[code] ?? `does not describe its services: ${status[code]}, ${details}`)
+      : `does not answer as a gRPC server: ${other}.`;
   return new ReflectionError(code, `${target} ${text}`);
 }
 

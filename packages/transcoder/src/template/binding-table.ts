@@ -1,4 +1,5 @@
-import { type Binding, comparable, refuse, type Unserved } from './binding.js';
+import { type Binding, refuse, type Unserved } from './binding.js';
+import { comparable, type Segment } from './path-template.js';
 
 /** The binding for an HTTP method and a path. */
 export interface FoundBinding {
@@ -29,8 +30,16 @@ class Branch {
   oneSegment: Branch | undefined;
   /** Templates that end here. */
   readonly end: Leaf = new Map();
-  /** Templates that continue with `**`. */
-  readonly rest: Leaf = new Map();
+  /** Templates that end with `**`, by the number of `*` behind it. */
+  readonly rest: Leaf[] = [];
+  /** What follows `**` in other templates, the longest first. */
+  readonly suffixes: Suffix[] = [];
+}
+
+/** The branches of all templates with so many segments behind the same `**`. */
+interface Suffix {
+  readonly length: number;
+  readonly root: Branch;
 }
 
 /**
@@ -39,7 +48,8 @@ class Branch {
  * Paths match literally: case-sensitive except for the digits of escapes, without decoding, and without empty segments.
  * If several templates match, a literal takes precedence over `*` and `*` over `**`, from left to right, and a custom
  * verb takes precedence over the same text as part of a segment. A colon at the end does not begin a custom verb: it is
- * part of its segment.
+ * part of its segment. Of templates that go on behind the same `**`, those with a literal there take precedence, the longest
+ * first; `*` there only says that `**` stands for more segments, so the one with the fewest does.
  */
 export class BindingTable {
   readonly #roots = new Map<string, Branch>();
@@ -53,7 +63,10 @@ export class BindingTable {
    *   names both methods. Default: throws an Error with the sentence.
    */
   constructor(bindings: readonly Binding[], unserved: Unserved = refuse) {
-    this.bindings = bindings.filter((binding) => this.#add(binding, unserved));
+    // Those with `*` behind `**` last, since they get only what no other one matches.
+    const inOrder = [...bindings].sort((one, other) => starsBehind(one) - starsBehind(other));
+    const added = new Set(inOrder.filter((binding) => this.#add(binding, unserved)));
+    this.bindings = bindings.filter((binding) => added.has(binding));
   }
 
   /** Finds the binding for an HTTP method and the raw path of a request. HEAD also finds the bindings of GET. */
@@ -80,13 +93,11 @@ export class BindingTable {
   /** @returns whether the binding was added. */
   #add(binding: Binding, unserved: Unserved): boolean {
     const { segments, customVerb, source } = binding.template;
-    let branch = ensure(this.#roots, customVerb);
-    for (const segment of segments) {
-      if (segment === '**') break;
-      branch = segment === '*' ? (branch.oneSegment ??= new Branch()) : ensure(branch.literals, segment);
-    }
-    const leaf = segments.at(-1) === '**' ? branch.rest : branch.end;
-    const other = leaf.get(binding.verb);
+    const root = ensure(this.#roots, customVerb);
+    const leaf = leafOf(root, segments);
+    const other = [leaf, ...broaderLeaves(root, segments)]
+      .find((each) => each.has(binding.verb))
+      ?.get(binding.verb);
     if (other !== undefined) {
       const names = [binding, other].map(({ method }) => `${method.parent.typeName}.${method.name}`);
       unserved(`${names.join(' and ')} are bound to the same requests: ${binding.verb} ${source}.`);
@@ -106,6 +117,61 @@ function ensure(branches: Map<string, Branch>, key: string): Branch {
   return branch;
 }
 
+/** A template in three parts: the segments before `**`, and those behind it; undefined for a template without. */
+function parts(
+  segments: readonly Segment[],
+): [before: readonly Segment[], behind: readonly Segment[] | undefined] {
+  const rest = segments.indexOf('**');
+  return rest < 0 ? [segments, undefined] : [segments.slice(0, rest), segments.slice(rest + 1)];
+}
+
+/** The number of `*` that are all that follows `**`; 0 for any other template. */
+function starsBehind({ template }: Binding): number {
+  const [, behind = []] = parts(template.segments);
+  return behind.every((segment) => segment === '*') ? behind.length : 0;
+}
+
+/** The place of a template, created if necessary. */
+function leafOf(root: Branch, segments: readonly Segment[]): Leaf {
+  const [before, behind] = parts(segments);
+  const branch = descend(root, before);
+  if (behind === undefined) return branch.end;
+  if (behind.some((segment) => segment !== '*')) return descend(suffixOf(branch, behind.length), behind).end;
+  const { length } = behind;
+  while (branch.rest.length < length) branch.rest.push(new Map());
+  const leaf = branch.rest[length] ?? new Map();
+  branch.rest[length] = leaf;
+  return leaf;
+}
+
+function descend(root: Branch, segments: readonly Segment[]): Branch {
+  return segments.reduce(
+    (branch, segment) =>
+      segment === '*' ? (branch.oneSegment ??= new Branch()) : ensure(branch.literals, segment),
+    root,
+  );
+}
+
+function suffixOf({ suffixes }: Branch, length: number): Branch {
+  const known = suffixes.find((each) => each.length === length);
+  if (known !== undefined) return known.root;
+  const suffix = { length, root: new Branch() };
+  suffixes.push(suffix);
+  suffixes.sort((one, other) => other.length - one.length);
+  return suffix.root;
+}
+
+/** The places of the templates that match every path of a template with only `*` behind `**`, and take precedence. */
+function broaderLeaves(root: Branch, segments: readonly Segment[]): Leaf[] {
+  const [before, behind = []] = parts(segments);
+  if (behind.length === 0 || behind.some((segment) => segment !== '*')) return [];
+  const leaves: Leaf[] = [];
+  let branch: Branch | undefined = descend(root, before);
+  for (let stars = behind.length; branch !== undefined && stars >= 0; stars -= 1, branch = branch.oneSegment)
+    leaves.push(...branch.rest.slice(0, stars + 1));
+  return leaves;
+}
+
 /** The two ways to read a path: with its last colon as the start of a custom verb, and without. */
 function readings(path: string): [customVerb: string, segments: string[]][] {
   if (!path.startsWith('/')) return [];
@@ -122,13 +188,18 @@ function segmentsOf(path: string): string[] {
 
 /** The leaves that match the segments from the given index on, the most specific first. */
 function matches(branch: Branch, segments: readonly string[], index: number): Leaf[] {
-  if (index === segments.length) return [branch.end, branch.rest];
   const segment = segments[index];
-  if (segment === undefined || segment === '') return [];
-  const literal = branch.literals.get(comparable(segment));
+  if (segment === '') return [];
+  const literal = segment === undefined ? undefined : branch.literals.get(comparable(segment));
   const leaves = literal === undefined ? [] : matches(literal, segments, index + 1);
-  if (branch.oneSegment !== undefined) leaves.push(...matches(branch.oneSegment, segments, index + 1));
-  if (!segments.includes('', index)) leaves.push(branch.rest);
+  if (segment === undefined) leaves.push(branch.end);
+  else if (branch.oneSegment !== undefined) leaves.push(...matches(branch.oneSegment, segments, index + 1));
+  const { rest, suffixes } = branch;
+  if ((rest.length === 0 && suffixes.length === 0) || segments.includes('', index)) return leaves;
+  const left = segments.length - index;
+  for (const { length, root } of suffixes)
+    if (length <= left) leaves.push(...matches(root, segments, segments.length - length));
+  leaves.push(...rest.slice(0, left + 1));
   return leaves;
 }
 

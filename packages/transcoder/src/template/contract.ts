@@ -23,7 +23,7 @@ export interface Contract {
 
 /**
  * What to do with bindings that cannot be served: `refuse` throws an Error, `skip` leaves them out. They are those of
- * streaming methods (other than server streams that the upstream serves), with segments after `**`, of GET with a body,
+ * streaming methods (other than server streams that the upstream serves), with `**` twice, of GET with a body,
  * and the later of two for the same requests; also those of rules that are malformed or do not fit their method, and
  * given rules whose selector names no method.
  */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseJsonText } from '../../src/json/json-input.js';
+import { parseJsonText } from '../../src/json/json-text.js';
 import { type JsonStep, type Place, startOf } from '../../src/fields/message-fields.js';
 import { messageType, registry } from '../support/library-contract.js';
 import { refusal, wrongFields } from '../support/refusal.js';

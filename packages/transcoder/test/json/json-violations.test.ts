@@ -165,7 +165,8 @@ describe('the violations of a JSON value', () => {
     },
     {
       json: { any: { '@type': 'no.such.Type' } },
-      description: 'Must be an object with "@type" of a known message and its JSON form; got another object.',
+      description:
+        'Must be an object with "@type" of a known message and its JSON form, or of another one and its bytes in base64 as "value"; got another object.',
     },
     { json: { stringList: {} }, description: 'Must be an array; got an object.' },
     { json: { nestedList: [null] }, description: 'Must be an object; got null.' },

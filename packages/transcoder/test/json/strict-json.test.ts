@@ -1,6 +1,7 @@
 import { fromBinary, toBinary, toJson, type JsonObject, type JsonValue } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
-import { MAX_DEPTH, StrictJson } from '../../src/json/json-input.js';
+import { StrictJson } from '../../src/json/json-input.js';
+import { MAX_DEPTH } from '../../src/json/json-text.js';
 import { messageType, registry } from '../support/library-contract.js';
 
 const schema = messageType('Everything');

@@ -80,7 +80,7 @@ describe('the paths of a document', () => {
     expect(paths['/{segment}/x-y/{segment_2}/{segment_3}']?.post?.parameters).toContainEqual({
       name: 'segment_3',
       in: 'path',
-      description: 'All remaining segments, with the slashes between them.',
+      description: 'Any number of segments, with the slashes between them.',
       schema: { type: 'string' },
       required: true,
     });

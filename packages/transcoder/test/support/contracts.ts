@@ -46,6 +46,7 @@ const CONTRACTS: Readonly<Record<string, readonly string[]>> = {
   greeter: ofTypes('greeter.v1'),
   shop: ofPath('shop'),
   legacy: ofTypes('legacy.v1'),
+  names: ofTypes('names.v1'),
 };
 
 /** Builds the contracts of the tests once for a run. */

@@ -48,6 +48,9 @@ export const shopImage = built('shop');
 /** A contract in proto2. */
 export const legacyDescriptorSet = built('legacy');
 
+/** A contract whose fields have JSON names that are proto names of others. */
+export const namesDescriptorSet = built('names');
+
 export const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, libraryDescriptorSet));
 
 /** A message of the contract by its full name. */

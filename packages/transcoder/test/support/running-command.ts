@@ -6,31 +6,43 @@ import { runCommand } from '../../src/command.js';
 
 /** The command, running in this process. */
 interface RunningCommand {
-  /** The lines that it has written to stdout. */
+  /** The lines that it has written to stdout, but those about requests. */
   readonly lines: readonly string[];
+  /** The lines about requests, without their ids and times. */
+  readonly requests: readonly string[];
   /** The lines that it has written to stderr. */
   readonly complaints: readonly string[];
   readonly code: Promise<number>;
 }
 
-/** Starts the command on any port. It stops when the test ends. */
+/** The line about a request, which ends with its time, if it was one of HTTP, and with its id. */
+const REQUEST = /^(.+?)(?: \d+ ms)? [\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+/** Starts the command, on any port unless `--port` says which. It stops when the test ends. */
 export function startCommand(...args: readonly string[]): RunningCommand {
   const lines: string[] = [];
+  const requests: string[] = [];
   const complaints: string[] = [];
   const ending = new AbortController();
-  const writingTo = (kept: string[]) => ({
-    write: (text: string) => kept.push(...text.trimEnd().split('\n')),
+  const keep = (line: string): void => {
+    const [, request] = REQUEST.exec(line) ?? [];
+    (request === undefined ? lines : requests).push(request ?? line);
+  };
+  const writingTo = (take: (line: string) => unknown) => ({
+    write: (text: string) => {
+      for (const line of text.trimEnd().split('\n')) take(line);
+    },
   });
-  const code = runCommand(['--port', '0', ...args], {
-    stdout: writingTo(lines),
-    stderr: writingTo(complaints),
+  const code = runCommand(args.includes('--port') ? args : ['--port', '0', ...args], {
+    stdout: writingTo(keep),
+    stderr: writingTo((line) => complaints.push(line)),
     signal: ending.signal,
   });
   onTestFinished(async () => {
     ending.abort();
     await code;
   });
-  return { lines, complaints, code };
+  return { lines, requests, complaints, code };
 }
 
 /** Runs the command without a signal, as its process does, until it exits. */

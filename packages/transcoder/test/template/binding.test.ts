@@ -81,9 +81,8 @@ describe('the bindings of a method', () => {
       why: 'a variable and the body share a oneof',
       rule: rule(post('/{first_choice}'), { body: 'third_choice' }),
     },
-    { why: '** is not last', rule: rule(get('/**/a')) },
-    { why: '** is not last, in a variable', rule: rule(get('/{string_value=**}/b')) },
-    { why: '** is not last, before a variable', rule: rule(get('/**/{string_value=**}')) },
+    { why: '** stands twice', rule: rule(get('/**/a/**')) },
+    { why: '** stands twice, in a variable', rule: rule(get('/**/{string_value=**}')) },
     { why: 'a field is in path and body', rule: rule(post('/{string_value}'), { body: 'string_value' }) },
     {
       why: 'additional bindings are nested',

@@ -68,20 +68,20 @@ describe('a contract', () => {
 describe('an unsupported binding', () => {
   const sentence = (name: string, reason: string): string => `library.v1.Unsupported.${name}: ${reason}.`;
   const STREAM = 'streams of requests are not supported';
-  const AFTER = 'the path template "/**/a" has segments after "**"';
+  const TWICE = 'the path template "/**/a/**" has "**" twice';
   const getA = { case: 'get', value: '/a' } as const;
   const postA = { case: 'post', value: '/a' } as const;
 
   it.each([
     { name: 'Upload', rule: { pattern: postA }, reason: STREAM },
-    { name: 'HoldBody', rule: { pattern: { case: 'get', value: '/**/a' } }, reason: AFTER },
+    { name: 'HoldBody', rule: { pattern: { case: 'get', value: '/**/a/**' } }, reason: TWICE },
     {
       name: 'HoldBody',
       rule: {
-        pattern: { case: 'get', value: '/**/a' },
-        additionalBindings: [{ pattern: { case: 'post', value: '/**/a' } }],
+        pattern: { case: 'get', value: '/**/a/**' },
+        additionalBindings: [{ pattern: { case: 'post', value: '/**/a/**' } }],
       },
-      reason: AFTER,
+      reason: TWICE,
     },
   ] satisfies { name: string; rule: Rule; reason: string }[])(
     'of $name is refused, or left out with one message: $reason',
@@ -104,7 +104,7 @@ describe('an unsupported binding', () => {
   });
 
   it('does not remove the other bindings of its method', () => {
-    const after = { pattern: { case: 'get', value: '/**/b' } } as const;
+    const after = { pattern: { case: 'get', value: '/**/b/**' } } as const;
     const held = {
       pattern: { case: 'custom', value: { kind: 'HEAD', path: '/b' } },
       body: 'content',
@@ -115,7 +115,7 @@ describe('an unsupported binding', () => {
     });
     const { bindings, skipped } = readContract(set, { unsupported: 'skip' });
     expect(skipped).toEqual([
-      sentence('HoldBody', 'the path template "/**/b" has segments after "**"'),
+      sentence('HoldBody', 'the path template "/**/b/**" has "**" twice'),
       sentence('HoldBody', 'HEAD has a body'),
     ]);
     expect(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { expandPathTemplate, parsePathTemplate, variableValue } from '../../src/template/binding.js';
+import { expandPathTemplate, parsePathTemplate, variableValue } from '../../src/template/path-template.js';
 import { firstOf } from '../support/library-contract.js';
 
 describe('a path template', () => {

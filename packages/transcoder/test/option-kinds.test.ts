@@ -1,0 +1,150 @@
+import { credentials } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import { grpcUpstream } from '../src/grpc-js.js';
+import { describe as describeContract } from '../src/openapi.js';
+import { followContract, reflect } from '../src/reflection.js';
+import { createTranscoder } from '../src/transcoder.js';
+import { httpRequest } from './support/http-request.js';
+import { libraryDescriptorSet } from './support/library-contract.js';
+import { startTranscoder } from './support/library-transcoder.js';
+import { opening } from './support/opening.js';
+
+const REQUIRED = { descriptorSet: libraryDescriptorSet, upstream: { unary: () => never() } };
+const CHANNEL = { credentials: credentials.createInsecure() };
+
+function never(): never {
+  throw new Error('No call is made.');
+}
+
+/** Options as a program without types may give them. */
+const untyped = (options: object): never => options as never;
+
+describe('an option of createTranscoder and describe', () => {
+  it.each([
+    { option: { maxBodyBytes: NaN }, sentence: 'must be a whole number from 0, or Infinity; got NaN.' },
+    { option: { maxBodyBytes: '64kb' }, sentence: 'must be a whole number from 0, or Infinity; got "64kb".' },
+    { option: { maxBodyBytes: 1.5 }, sentence: 'must be a whole number from 0, or Infinity; got 1.5.' },
+    { option: { maxRequests: -1 }, sentence: 'must be a whole number from 0, or Infinity; got -1.' },
+    { option: { deadlineMs: Infinity }, sentence: 'must be a number of milliseconds, above 0' },
+    { option: { deadlineMs: 0 }, sentence: 'must be a number of milliseconds, above 0' },
+    {
+      option: { streamMs: NaN },
+      sentence: 'must be a number of milliseconds above 0, or Infinity; got NaN.',
+    },
+    {
+      option: { log: null },
+      sentence: 'must be an object with `debug()`, `info()`, `warn()`, `error()`; got null.',
+    },
+    { option: { log: { debug: never } }, sentence: 'must be an object with `debug()`' },
+    { option: { lenient: 'false' }, sentence: 'must be true or false; got "false".' },
+    { option: { realm: '登録' }, sentence: 'must be a string of printable ASCII characters' },
+    { option: { realm: 'a"b' }, sentence: 'must be a string of printable ASCII characters' },
+    { option: { guard: {} }, sentence: 'must be a function; got an object.' },
+    {
+      option: { services: 'library.v1.Library' },
+      sentence: 'must be an array or another iterable of strings',
+    },
+    { option: { ignoredParameters: [1] }, sentence: 'must be an array or another iterable of strings' },
+    { option: { rules: ['a'] }, sentence: 'must be an array of objects; got an array.' },
+    { option: { forwardedHeaders: {} }, sentence: 'must be a Map; got an object.' },
+    { option: { unsupported: 'ignore' }, sentence: 'must be one of "refuse", "skip"; got "ignore".' },
+    { option: { json: [] }, sentence: 'must be an object; got an array.' },
+    { option: { descriptorSet: 'library.binpb' }, sentence: 'must be a Uint8Array; got "library.binpb".' },
+    { option: { basePath: 1 }, sentence: 'must be a string; got 1.' },
+  ])('is refused: $option', ({ option, sentence }) => {
+    const [name] = Object.keys(option);
+    const refused = `The option "${name}" ${sentence}`;
+    expect(() => createTranscoder(untyped({ ...REQUIRED, ...option }))).toThrow(refused);
+    expect(() => describeContract(untyped({ ...REQUIRED, ...option }))).toThrow(refused);
+  });
+
+  it('is refused within json, too', () => {
+    const wrong = (json: object) => () => createTranscoder(untyped({ ...REQUIRED, json }));
+    expect(wrong({ omit: 'all' })).toThrow('The option "json.omit" must be one of "nothing"');
+    expect(wrong({ protoName: true })).toThrow('There is no option "json.protoName".');
+  });
+
+  it('may be required', () => {
+    expect(() => createTranscoder(untyped({ ...REQUIRED, upstream: undefined }))).toThrow(
+      'The option "upstream" is required.',
+    );
+    expect(() => createTranscoder(untyped({ ...REQUIRED, upstream: {} }))).toThrow(
+      'The option "upstream" must be an object with `unary()`; got an object.',
+    );
+    expect(() => createTranscoder(undefined as never)).toThrow(
+      'The options must be an object; got undefined.',
+    );
+  });
+
+  it('has its default if it is undefined', async () => {
+    const names = [
+      'maxBodyBytes',
+      'deadlineMs',
+      'maxRequests',
+      'json',
+      'realm',
+      'forwardedHeaders',
+      'write',
+      'now',
+    ];
+    const unset = Object.fromEntries(names.map((name) => [name, undefined]));
+    const gateway = opening(await startTranscoder(untyped(unset)));
+    const headers = { 'content-type': 'application/json' };
+    const body = JSON.stringify({ theme: 'a'.repeat(70_000) });
+    const large = { method: 'POST', path: '/v1/shelves', headers, body };
+    expect((await httpRequest(gateway.origin, large)).status).toBe(401);
+    expect((await httpRequest(gateway.origin, { path: '/v1/shelves/1' })).headers['www-authenticate']).toBe(
+      'Bearer realm="library.v1"',
+    );
+  });
+});
+
+it('an option of describe alone is refused if it is of another kind', () => {
+  expect(() => describeContract(untyped({ ...REQUIRED, servers: 'a' }))).toThrow(
+    'The option "servers" must be an array of objects; got "a".',
+  );
+});
+
+it('an option of grpcUpstream is refused if it is of another kind', () => {
+  expect(() => grpcUpstream('127.0.0.1:1', untyped({}))).toThrow('The option "credentials" is required.');
+  expect(() => grpcUpstream('127.0.0.1:1', untyped({ ...CHANNEL, maxReplyBytes: '4mb' }))).toThrow(
+    'The option "maxReplyBytes" must be a whole number from 1, or Infinity; got "4mb".',
+  );
+  expect(() => grpcUpstream(untyped({}), CHANNEL)).toThrow(
+    'The option "target" must be a string; got an object.',
+  );
+  grpcUpstream('127.0.0.1:1', untyped({ ...CHANNEL, maxReplyBytes: undefined })).close();
+});
+
+it('an option of reflect and followContract is refused if it is of another kind', async () => {
+  const wrong = untyped({ ...CHANNEL, deadlineMs: '10s' });
+  const refused = 'The option "deadlineMs" must be a number of milliseconds';
+  await expect(reflect('127.0.0.1:1', wrong)).rejects.toThrow(refused);
+  await expect(followContract('127.0.0.1:1', wrong, untyped({}))).rejects.toThrow(refused);
+  await expect(followContract('127.0.0.1:1', CHANNEL, untyped({}))).rejects.toThrow(
+    'The option "listener" must be an object with `contract()`, `waiting()`, `failed()`; got an object.',
+  );
+});
+
+describe('a header that Node refuses', () => {
+  it('is 500 with a line in the log, and the next request is served', async () => {
+    const log: unknown[] = [];
+    const add = (_: object, message: string): void => void log.push(message);
+    const transcoder = createTranscoder({
+      ...REQUIRED,
+      log: { debug: () => undefined, info: add, warn: add, error: add },
+    });
+    const gateway = opening(
+      await startTranscoder({}, {}, () => (request, response) => {
+        transcoder.respond(request, response, () => ({
+          status: 200,
+          headers: request.url === '/bad' ? { 'X-Name': 'a\nb', ETag: '"1"' } : {},
+        }));
+      }),
+    );
+    const bad = await httpRequest(gateway.origin, { path: '/bad' });
+    expect([bad.status, bad.headers.etag]).toEqual([500, undefined]);
+    expect(log).toEqual(['request failed', 'request refused']);
+    expect((await httpRequest(gateway.origin, { path: '/good' })).status).toBe(200);
+  });
+});

@@ -1,0 +1,127 @@
+import { isOutOfReach, isTransient, UnfitSession } from './driver-errors.js';
+
+/** The variables of a session: names, and values as the server shows them. */
+export type Variables = Readonly<Record<string, string>>;
+
+/** What every statement depends on, whatever the server's defaults, its `init_connect` or a proxy say. */
+const EVERY_SESSION: Variables = {
+  // A statement commits at once. Otherwise others do not see a create, and it is lost with its connection.
+  autocommit: 'ON',
+  // Values that are too long or invalid are refused, not truncated, and a backslash escapes.
+  sql_mode: 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION',
+  // A look-up finds every row that it asks for.
+  sql_select_limit: '18446744073709551615',
+  // A look-up may read any number of rows.
+  sql_big_selects: 'ON',
+  // Migrations and Knex's lock change rows without naming their keys.
+  sql_safe_updates: 'OFF',
+  // The unique indexes decide what is a repeat or a duplicate.
+  unique_checks: 'ON',
+  foreign_key_checks: 'ON',
+};
+
+/** What `SET NAMES` sets: text arrives and returns as it was sent. */
+const NAMES: Variables = {
+  character_set_client: 'utf8mb4',
+  character_set_connection: 'utf8mb4',
+  character_set_results: 'utf8mb4',
+};
+
+/** What has another name on each product; a server shows those that it has. */
+const BY_PRODUCT: Variables = {
+  // A look-up reads only what is committed, all of it as of one moment: MySQL, then MariaDB, which later has both.
+  transaction_isolation: 'REPEATABLE-READ',
+  tx_isolation: 'REPEATABLE-READ',
+  // The deadlines of calls are the service's, and a migration takes as long as it must: MySQL, then MariaDB.
+  max_execution_time: '0',
+  max_statement_time: '0.000000',
+};
+
+/** The variables of the connections that serve calls. */
+export function sessionForCalls(deadlineMs: number): Variables {
+  return {
+    ...EVERY_SESSION,
+    // In seconds. Creates share statements: a lock that somebody holds on one row delays the others no longer than that.
+    innodb_lock_wait_timeout: '1',
+    // In seconds. A statement that waits for a locked table ends before the calls that wait for it, but waits for longer
+    // than for a row: the duration tells which of them was locked (`statements.ts`).
+    lock_wait_timeout: String(Math.max(Math.floor((deadlineMs * 3) / 5_000), 3)),
+  };
+}
+
+/** The variables of the connections that migrate. */
+export const SESSION_FOR_MIGRATIONS: Variables = {
+  ...EVERY_SESSION,
+  // In seconds. Nobody waits for a migration, but while it waits for the table, calls wait behind it.
+  innodb_lock_wait_timeout: '50',
+  lock_wait_timeout: '50',
+  // Knex sends a plain COMMIT, which would open another transaction, or end the connection.
+  completion_type: 'NO_CHAIN',
+};
+
+/** Sends a statement; resolves with what mysql2 returns for it. */
+type Query = (statement: string) => Promise<unknown>;
+
+/**
+ * Sets the variables of a new connection, and reads them back: what a server or a proxy has refused or ignored shows
+ * there, with its name.
+ *
+ * @throws UnfitSession when it lacks one of them, or has an open transaction; the driver's error when it is lost
+ */
+export async function setUpSession(variables: Variables, query: Query): Promise<void> {
+  const needed = { ...NAMES, ...variables, ...BY_PRODUCT };
+  // Sent together, so that all of them fail with the cause when the connection is lost.
+  const [set, , shown] = await Promise.allSettled([
+    query(setting(variables)),
+    query('SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ'),
+    query(showing(Object.keys(needed))),
+  ]);
+  if (shown.status === 'rejected') {
+    const error = shown.reason as Error;
+    if (isTransient(error) || isOutOfReach(error)) throw error;
+    throw new UnfitSession(`do not show their variables: ${error.message}`);
+  }
+  const values = new Map((shown.value as Shown[]).map((row) => [row.Variable_name, row.Value]));
+  const lacking = Object.entries(needed).filter(
+    ([name, value]) => (values.get(name) ?? (name in BY_PRODUCT ? value : undefined)) !== value,
+  );
+  if (lacking.length > 0) {
+    const list = lacking.map(([name, value]) => `${name}=${value}`).join(', ');
+    throw new UnfitSession(`lack ${list}, whatever this service sets`);
+  }
+  if (set.status === 'fulfilled') requireNoTransaction(set.value);
+}
+
+/** @throws UnfitSession when the server answered a statement within a transaction: nothing of it is committed */
+export function requireNoTransaction(answer: unknown): void {
+  const { serverStatus = 0 } = answer as { readonly serverStatus?: number };
+  if ((serverStatus & IN_TRANSACTION) === 0) return;
+  throw new UnfitSession('are within a transaction that this service has not begun');
+}
+
+/** The flag SERVER_STATUS_IN_TRANS of an answer's status. */
+const IN_TRANSACTION = 1;
+
+/** A row of `SHOW VARIABLES`. */
+interface Shown {
+  readonly Variable_name: string;
+  readonly Value: string;
+}
+
+/** The time limits stand in comments that only their product reads. */
+function setting(variables: Variables): string {
+  const pairs = Object.entries(variables).map(([name, value]) => `SESSION ${name} = ${quoted(value)}`);
+  const limits =
+    '/*!80000 , SESSION max_execution_time = 0 */ /*M!100000 , SESSION max_statement_time = 0 */';
+  return `SET NAMES utf8mb4, ${pairs.join(', ')} ${limits}`;
+}
+
+/** Not `SELECT @@name`, which fails for a name that the server lacks, and which proxies send to a reader. */
+function showing(names: readonly string[]): string {
+  return `SHOW SESSION VARIABLES WHERE Variable_name IN (${names.map((name) => `'${name}'`).join(', ')})`;
+}
+
+/** Numbers and keywords stand for themselves. */
+function quoted(value: string): string {
+  return /^\w+$/.test(value) ? value : `'${value}'`;
+}

@@ -1,0 +1,117 @@
+import { type Connection, createConnection } from 'mysql2/promise';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { InsertOutcome, NewRoute } from '../../src/registry/route-store.js';
+import { engines } from '../support/engines.js';
+import { describeOn } from '../support/needs.js';
+import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
+import { entryOf } from '../support/store-entries.js';
+
+const OTHERS = 15;
+const INSERTED = { outcome: 'inserted' };
+const UNAVAILABLE = { reason: 'STORE_UNAVAILABLE' };
+const ROW = "insert into routes values (unhex(replace(uuid(), '-', '')), 'GET', '/', '[]', 'h', 0, ?, ?, ?)";
+
+/** A lock that another session holds on what a create needs. */
+interface Lock {
+  readonly on: string;
+  /** @param entry the create */
+  readonly take: (session: Connection, entry: NewRoute) => Promise<unknown>;
+}
+
+const LOCKS: readonly Lock[] = [
+  {
+    on: 'its key, which it has inserted',
+    take: (session, { caller, idempotencyKey }) =>
+      session.query(ROW, [Buffer.from(caller), Buffer.from(idempotencyKey ?? ''), null]),
+  },
+  {
+    on: 'its shape, which it has inserted',
+    take: (session, { shape }) => session.query(ROW, [Buffer.from('other'), null, Buffer.from(shape)]),
+  },
+  {
+    on: 'the gap around its shape',
+    take: (session, { shape }) =>
+      session.query('select id from routes where shape between ? and ? for update', [
+        Buffer.from(shape),
+        Buffer.from(`${shape}~`),
+      ]),
+  },
+];
+
+describeOn(engines.slice(1))('while another session holds a lock, on $name', (engine) => {
+  let database: OpenedStore;
+  let store: KnexRouteStore;
+  let session: Connection;
+  /** The texts of the INSERT statements. */
+  let inserts: string[] = [];
+
+  beforeAll(async () => {
+    database = await openStore(engine);
+    database.knex.on('query', ({ sql }: { sql: string }) => {
+      if (sql.startsWith('insert')) inserts.push(sql);
+    });
+    // So that a gap between shapes is narrow.
+    await database.store.insert(entryOf({ path: '/z' }), 'allow');
+  });
+
+  beforeEach(async () => {
+    store = database.storeWith({});
+    inserts = [];
+    session = await createConnection({ uri: database.url });
+    onTestFinished(async () => {
+      await session.query('unlock tables');
+      await session.rollback();
+      await session.end();
+    });
+    await session.beginTransaction();
+  });
+
+  afterAll(() => database.close());
+
+  const insertOthers = (): Promise<InsertOutcome>[] =>
+    Array.from({ length: OTHERS }, () => store.insert(entryOf({}, { caller: 'others' }), 'reject'));
+
+  describe.each(LOCKS)('on $on,', ({ on, take }) => {
+    const entry = (): NewRoute =>
+      entryOf({ path: `/locked ${on}/:id`.replaceAll(' ', '-') }, { idempotencyKey: on });
+
+    it('a create becomes unavailable and the others of its batch are stored; afterwards it is stored', async () => {
+      await take(session, entry());
+      const create = store.insert(entry(), 'reject');
+      const others = insertOthers();
+      await expect(create).rejects.toMatchObject(UNAVAILABLE);
+      await expect(Promise.all(others)).resolves.toEqual(others.map(() => INSERTED));
+      // From now on, it waits alone.
+      const [again, ...afterwards] = [store.insert(entry(), 'reject'), ...insertOthers()];
+      const first = Promise.race([again.catch(() => 'waited'), Promise.all(afterwards)]);
+      await expect(first).resolves.toEqual(others.map(() => INSERTED));
+      await session.rollback();
+      await expect(again).resolves.toEqual(INSERTED);
+      await expect(store.insert(entry(), 'reject')).resolves.toMatchObject({ outcome: 'repeated' });
+    });
+  });
+
+  it('on the route of a repeat, which it has deleted, the repeat gets it and the others are stored', async () => {
+    const entry = (): NewRoute => entryOf({ path: '/deleted/:id' }, { idempotencyKey: 'deleted' });
+    const first = entry();
+    await store.insert(first, 'allow');
+    await session.query('delete from routes where shape = ?', [Buffer.from(first.shape)]);
+    const [repeat, ...others] = [store.insert(entry(), 'allow'), ...insertOthers()];
+    await expect(repeat).resolves.toEqual({ outcome: 'repeated', route: first.route });
+    await expect(Promise.all(others)).resolves.toEqual(others.map(() => INSERTED));
+  });
+
+  it.each(['read', 'write'])(
+    'on the table (%s), creates become unavailable after one statement',
+    async (kind) => {
+      await session.query(`lock tables routes ${kind}`);
+      const settled = await Promise.allSettled(insertOthers());
+      expect(settled).toEqual(
+        settled.map(() => ({ status: 'rejected', reason: expect.objectContaining(UNAVAILABLE) as unknown })),
+      );
+      expect(inserts).toHaveLength(1);
+      await session.query('unlock tables');
+      await expect(Promise.all(insertOthers())).resolves.toHaveLength(OTHERS);
+    },
+  );
+});
