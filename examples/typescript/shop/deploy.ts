@@ -11,7 +11,14 @@ try {
       registry.createRouteOnce(definition, { idempotencyKey: keyOf(definition), timeoutMs: TIMEOUT_MS }),
     ),
   );
-  await writeFile(MANIFEST, `${JSON.stringify(created.map(({ route }) => route.id), undefined, 2)}\n`);
+  await writeFile(
+    MANIFEST,
+    `${JSON.stringify(
+      created.map(({ route }) => route.id),
+      undefined,
+      2,
+    )}\n`,
+  );
   const repeated = created.filter(({ replayed }) => replayed).length;
   console.log(`${created.length} routes: ${created.length - repeated} new, ${repeated} as before.`);
 } catch (error) {

@@ -1,5 +1,5 @@
 /** Serves the routes of the manifest with Fastify 5. Its token needs the scope `routes:read`. `PORT`: default 3000. */
-import fastify, { type HTTPMethods, type preHandlerAsyncHookHandler } from 'fastify';
+import fastify, { type preHandlerAsyncHookHandler } from 'fastify';
 import { registeredRoutes } from './registry.js';
 import { HANDLERS, named, type Parameters } from './routes.js';
 
@@ -13,7 +13,7 @@ const application = fastify();
 for (const { method, path, middleware, handler } of await registeredRoutes()) {
   const answer = named(HANDLERS, handler);
   application.route({
-    method: method as HTTPMethods,
+    method,
     url: path,
     preHandler: middleware.map((name) => named(MIDDLEWARE, name)),
     handler: async (request, reply) => reply.send(answer(request.params as Parameters)),

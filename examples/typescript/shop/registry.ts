@@ -7,7 +7,12 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { createRouteClient, type Route, type RouteClient, type RouteDefinition } from '@route-registry/client';
+import {
+  createRouteClient,
+  type Route,
+  type RouteClient,
+  type RouteDefinition,
+} from '@route-registry/client';
 
 export const MANIFEST = process.env['MANIFEST'] ?? fileURLToPath(new URL('routes.json', import.meta.url));
 

@@ -5,7 +5,17 @@ export type Parameters = Readonly<Record<string, unknown>>;
 export type Handler = (parameters: Parameters) => unknown;
 
 const COLLECTIONS = [
-  ...['addresses', 'brands', 'campaigns', 'carts', 'categories', 'coupons', 'customers', 'invoices', 'orders'],
+  ...[
+    'addresses',
+    'brands',
+    'campaigns',
+    'carts',
+    'categories',
+    'coupons',
+    'customers',
+    'invoices',
+    'orders',
+  ],
   ...['parcels', 'payments', 'prices', 'products', 'refunds', 'returns', 'reviews', 'suppliers', 'taxes'],
   ...['vouchers', 'wishlists'],
 ];
