@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
@@ -140,6 +141,87 @@ describe('the example', () => {
     const settings = { TOKEN: tokenFor({ scope: 'routes:read' }), GRPC: grpcAddress };
     const { exitCode, stderr } = await webApplication(settings).ended;
     expect(stderr).toContain('The routes cannot be registered: PERMISSION_DENIED: ');
+    expect(exitCode).toBe(1);
+  });
+});
+
+describe('the example of a deployed application', () => {
+  /** A program of the shop, which uses a manifest of this name. */
+  function shop(folder: string, manifest: string, name: string, settings: Record<string, string>): Program {
+    expect(README).toContain(`${name}.js`);
+    built('examples');
+    const MANIFEST = join(folder, manifest);
+    const program = new Program(`examples/shop/${name}`, [], ROOT, { MANIFEST, ...settings });
+    onTestFinished(async () => {
+      await program.stop();
+    });
+    return program;
+  }
+
+  function temporaryFolder(): string {
+    const folder = mkdtempSync(join(tmpdir(), 'shop-'));
+    onTestFinished(() => {
+      rmSync(folder, { recursive: true });
+    });
+    return folder;
+  }
+
+  it('gets the same ids from deploys at once and from a later one, and others for another sub', async () => {
+    const { grpcAddress: GRPC } = await start();
+    const folder = temporaryFolder();
+    const deploy = async (manifest: string, sub: string) => {
+      const TOKEN = tokenFor({ scope: 'routes:write', sub });
+      const { stdout, stderr } = await shop(folder, manifest, 'deploy', { GRPC, TOKEN }).ended;
+      expect(stderr).toBe('');
+      return { stdout, ids: JSON.parse(readFileSync(join(folder, manifest), 'utf8')) as string[] };
+    };
+    const [first, second] = await Promise.all([deploy('first', 'ci'), deploy('second', 'ci')]);
+    expect(new Set(first.ids).size).toBe(100);
+    expect(second.ids).toEqual(first.ids);
+    const later = await deploy('later', 'ci');
+    expect(later).toEqual({ stdout: '100 routes: 0 new, 100 as before.\n', ids: first.ids });
+    const laptop = await deploy('laptop', 'laptop');
+    expect(laptop.stdout).toBe('100 routes: 100 new, 0 as before.\n');
+    expect(laptop.ids.filter((id) => first.ids.includes(id))).toEqual([]);
+  });
+
+  it.each(['express-server', 'fastify-server'])(
+    'serves its routes with the %s, with read scope alone, also while the registry is away',
+    async (name) => {
+      const service = await startService({ databaseUrl: 'sqlite::memory:' });
+      const folder = temporaryFolder();
+      const settings = { GRPC: service.grpcAddress, PORT: String(await freePort()) };
+      const run = (program: string, scope: string) =>
+        shop(folder, 'routes.json', program, { ...settings, TOKEN: tokenFor({ scope }) });
+      expect((await run('deploy', 'routes:write').ended).exitCode).toBe(0);
+      const server = run(name, 'routes:read');
+      await expect.poll(() => server.stdout, { timeout: 20_000 }).toContain('Listening');
+      await service.close();
+      const answers = [
+        { method: 'GET', path: '/orders/7' },
+        { method: 'PUT', path: '/orders/7', headers: { authorization: 'me' } },
+        { method: 'PUT', path: '/orders/7' },
+        { method: 'GET', path: '/wishlists' },
+      ].map(async ({ path, ...init }) => {
+        const response = await fetch(`http://127.0.0.1:${settings.PORT}${path}`, init);
+        return [response.status, await response.json()] as unknown;
+      });
+      expect(await Promise.all(answers)).toEqual([
+        [200, { handler: 'orders.get', id: '7' }],
+        [200, { handler: 'orders.replace', id: '7' }],
+        [401, { error: 'Who are you?' }],
+        [200, { handler: 'wishlists.list' }],
+      ]);
+    },
+  );
+
+  it('says why its routes cannot be registered', async () => {
+    const { grpcAddress: GRPC } = await start();
+    const TOKEN = tokenFor({ scope: 'routes:read' });
+    const { exitCode, stderr } = await shop(temporaryFolder(), 'none', 'deploy', { GRPC, TOKEN }).ended;
+    expect(stderr).toBe(
+      'The routes cannot be registered: PERMISSION_DENIED: The token lacks the scope routes:write.\n',
+    );
     expect(exitCode).toBe(1);
   });
 });
