@@ -92,7 +92,7 @@ export const COMMAND_OPTIONS = {
     type: 'string',
     multiple: true,
     value: 'NAME',
-    help: 'ignore this query parameter; NAME* ignores every one that begins with NAME; may be repeated',
+    help: 'ignore this query parameter where a method has no such field; NAME* ignores every one that begins with NAME; may be repeated',
   },
   tls: {
     type: 'boolean',

@@ -99,9 +99,9 @@ export interface TranscoderOptions {
    */
   readonly replyCacheBytes?: number;
   /**
-   * The query parameters to ignore, such as those that proxies, analytics and API keys add; a final `*` makes a prefix
-   * (`utm_*`). They are ignored even where the method has such a field. Other unknown parameters are refused. Default:
-   * none.
+   * The query parameters to ignore where the method has no such field, such as those that proxies, analytics and API
+   * keys add; a final `*` makes a prefix (`utm_*`). Other unknown parameters are refused. Default: none; all with
+   * `lenient`.
    */
   readonly ignoredParameters?: Iterable<string>;
   /**
@@ -112,8 +112,8 @@ export interface TranscoderOptions {
   /**
    * Whether to accept what grpc-gateway accepts: snake_case names in field masks, `labels[a]=b` for maps, `{}` for a
    * method without a body, no body for a method whose body is a field, no content type or
-   * `application/merge-patch+json`, `Grpc-Timeout`, and a PATCH without a field mask, which gets one with the fields in
-   * its body. Streams are then written as grpc-gateway's `{"result":…}` lines. Default: false.
+   * `application/merge-patch+json`, `Grpc-Timeout`, query parameters that no field has, which are ignored, and a PATCH
+   * without a field mask, which gets one with the fields in its body. Streams are then written as grpc-gateway's `{"result":…}` lines. Default: false.
    */
   readonly lenient?: boolean;
   /**

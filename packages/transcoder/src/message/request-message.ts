@@ -38,10 +38,13 @@ export class RequestMessages {
   readonly #strict: StrictJson;
   readonly #jsonViolations: JsonViolations;
 
-  /** @param ignored the query parameters that are ignored; a final `*` makes a prefix. Default: none. */
+  /**
+   * @param ignored the query parameters that are ignored if no field has them; a final `*` makes a prefix. Default: none,
+   *   and all with `lenient`.
+   */
   constructor(registry: Registry, options: ReadingOptions = {}, ignored: Iterable<string> = []) {
     this.#lenient = options.lenient === true;
-    this.#isIgnored = isIgnored([...ignored]);
+    this.#isIgnored = this.#lenient ? () => true : isIgnored([...ignored]);
     this.#strict = new StrictJson(registry, options);
     this.#jsonViolations = new JsonViolations(registry, options);
   }
@@ -211,7 +214,7 @@ export interface QueryParameter extends FieldTarget {
  * `application/x-www-form-urlencoded`, except that broken escapes and text that is not UTF-8 are refused.
  *
  * @param lenient whether `labels[a]=b` is a parameter for a map, and masks may have names in snake_case.
- * @param isIgnored whether to skip a parameter, by its decoded name. Default: none is.
+ * @param isIgnored whether to skip a parameter that no field has, by its decoded name. Default: none is.
  * @returns each parameter, or a violation under the name that was sent; read lazily.
  */
 export function* queryParameters(
@@ -226,7 +229,7 @@ export function* queryParameters(
     const equals = part.indexOf('=');
     const rawName = equals < 0 ? part : part.slice(0, equals);
     const name = decoded(rawName);
-    if (name !== undefined && isIgnored(name)) continue;
+    if (name !== undefined && isIgnored(name) && isUnknown(binding.method.input, name, lenient)) continue;
     const text = equals < 0 ? '' : decoded(part.slice(equals + 1));
     const parameter = readParameter(binding, name, text, taken, lenient);
     yield typeof parameter === 'string'
@@ -236,7 +239,7 @@ export function* queryParameters(
 }
 
 /** @param names each of a parameter or, with a final `*`, the prefix of some. */
-export function isIgnored(names: readonly string[]): (parameter: string) => boolean {
+function isIgnored(names: readonly string[]): (parameter: string) => boolean {
   const single = new Set(names);
   const prefixes = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
   return (parameter) => single.has(parameter) || prefixes.some((prefix) => parameter.startsWith(prefix));
@@ -255,7 +258,7 @@ function readParameter(
   if (name === undefined || text === undefined) {
     return 'Must be percent-encoded UTF-8; got an invalid escape or character.';
   }
-  const levels = name.split('.').length;
+  const levels = levelsOf(name);
   if (levels > MAX_DEPTH) return `Must have at most ${MAX_DEPTH} levels; got ${levels}.`;
   if (binding.body === '*') return IN_BODY;
   const target = parameterTarget(binding.method.input, name, lenient);
@@ -273,19 +276,44 @@ function readParameter(
   return value === undefined ? `Must be ${allowedValue(field)}; got ${quoted(text)}.` : { ...target, value };
 }
 
-// The syntax of grpc-gateway.
-const MAP_ENTRY = /^(.*)\[(.*)\]$/s;
+/**
+ * Whether a name is that of a field, also of one that takes no value from a query, or leads into a field that has no
+ * fields (`labels.a`).
+ */
+function isKnown(message: DescMessage, path: string): boolean {
+  const fields = fieldsByName(message);
+  if (fields.has(path)) return true;
+  return stepsInto(path).some(([name, rest]) => {
+    const parent = fields.get(name);
+    return parent !== undefined && (parent.fieldKind !== 'message' || isKnown(parent.message, rest));
+  });
+}
+
+/** Whether no field has a name; one that is too deep is not looked for. */
+function isUnknown(message: DescMessage, name: string, lenient: boolean): boolean {
+  return levelsOf(name) <= MAX_DEPTH && !isKnown(message, entryOf(name, lenient).path);
+}
+
+function levelsOf(name: string): number {
+  return name.split('.').length;
+}
+
+/** The path of a field and, in the syntax of grpc-gateway, a key of a map: `labels[key]`. */
+function entryOf(name: string, lenient: boolean): { readonly path: string; readonly key?: string } {
+  const bracket = lenient && name.endsWith(']') ? name.lastIndexOf('[') : -1;
+  return bracket < 0 ? { path: name } : { path: name.slice(0, bracket), key: name.slice(bracket + 1, -1) };
+}
 
 function parameterTarget(
   message: DescMessage,
   name: string,
   lenient: boolean,
 ): Omit<QueryParameter, 'value'> | undefined {
-  const [, map, key] = (lenient ? MAP_ENTRY.exec(name) : undefined) ?? [];
-  const target = fieldTarget(message, map ?? name);
+  const { path, key } = entryOf(name, lenient);
+  const target = fieldTarget(message, path);
   if (target === undefined) return undefined;
   const { field } = target;
-  if (map === undefined) return hasTextForm(field) ? target : undefined;
+  if (key === undefined) return hasTextForm(field) ? target : undefined;
   return field.fieldKind === 'map' && hasTextValue(field) ? { ...target, key } : undefined;
 }
 
@@ -298,13 +326,18 @@ function fieldTarget(
   const fields = fieldsByName(message);
   const field = fields.get(path);
   if (field !== undefined) return { parents, field };
-  for (let dot = path.indexOf('.'); dot >= 0; dot = path.indexOf('.', dot + 1)) {
-    const parent = fields.get(path.slice(0, dot));
+  for (const [name, rest] of stepsInto(path)) {
+    const parent = fields.get(name);
     if (parent?.fieldKind !== 'message' || hasCustomJsonRepresentation(parent.message)) continue;
-    const found = fieldTarget(parent.message, path.slice(dot + 1), [...parents, parent]);
+    const found = fieldTarget(parent.message, rest, [...parents, parent]);
     if (found !== undefined) return found;
   }
   return undefined;
+}
+
+/** The ways to read a path as a name and what follows its dot, the shortest name first. */
+function stepsInto(path: string): [name: string, rest: string][] {
+  return [...path.matchAll(/\./g)].map(({ index }) => [path.slice(0, index), path.slice(index + 1)]);
 }
 
 function decoded(text: string): string | undefined {

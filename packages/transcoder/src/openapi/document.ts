@@ -1,5 +1,4 @@
 import type { ForwardedHeaders } from '../metadata.js';
-import { isIgnored } from '../message/request-message.js';
 import { checkedOptions, LIST, OBJECT } from '../option-kinds.js';
 import { optionsInForce } from '../options.js';
 import { type Binding, successRules } from '../template/binding.js';
@@ -75,7 +74,7 @@ export function describe(given: DescriptionOptions): OpenApi {
   const operations = new Operations({
     comments: parts.comments,
     schemas,
-    parameters: new Parameters(parts, schemas, isIgnored([...options.ignoredParameters])),
+    parameters: new Parameters(parts, schemas),
     requestHeaders,
     responseHeaders,
     errors,
@@ -139,7 +138,9 @@ function mannersOf({
   return [
     ...(passed === '' ? [] : [`The headers ${passed} of a request are passed on to the service.`]),
     ...(sent === '' ? [] : [`The headers ${sent} of a response come from the service.`]),
-    ...(ignored === '' ? [] : [`The query parameters ${ignored} are ignored.`]),
+    ...(ignored === ''
+      ? []
+      : [`The query parameters ${ignored} are ignored where a method has no such field.`]),
   ];
 }
 

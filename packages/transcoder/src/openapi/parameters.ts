@@ -20,14 +20,11 @@ const MAX_STEPS = 500_000;
 export class Parameters {
   readonly #parts: SchemaParts;
   readonly #schemas: MessageSchemas;
-  readonly #isIgnored: (name: string) => boolean;
   #steps = 0;
 
-  /** @param isIgnored whether a query parameter is ignored. */
-  constructor(parts: SchemaParts, schemas: MessageSchemas, isIgnored: (name: string) => boolean) {
+  constructor(parts: SchemaParts, schemas: MessageSchemas) {
     this.#parts = parts;
     this.#schemas = schemas;
-    this.#isIgnored = isIgnored;
   }
 
   /** The parameter for the value of a field. */
@@ -50,7 +47,7 @@ export class Parameters {
     return wildcards.map((wildcard) => ({ ...this.#inPath(wildcard), required: true }));
   }
 
-  /** Every field that neither the path nor the body carries, or excludes, and that is not ignored. */
+  /** Every field that neither the path nor the body carries or excludes. */
   inQuery(binding: Binding): { readonly parameters: readonly Parameter[]; readonly note: string } {
     const { method, body } = binding;
     if (body === '*') return { parameters: [], note: '' };
@@ -63,7 +60,6 @@ export class Parameters {
     this.#steps += steps;
     const parameters = paths.flatMap((path): Parameter[] => {
       const name = path.map((each) => this.#schemas.nameOf(each)).join('.');
-      if (this.#isIgnored(name)) return [];
       const parameters = path.slice(-1).map((field) => this.of(name, 'query', field));
       return path.every(isRequired) ? parameters.map((each) => ({ ...each, required: true })) : parameters;
     });

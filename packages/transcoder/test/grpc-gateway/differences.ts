@@ -40,6 +40,7 @@ export const DIFFERENCES = {
     request: 'unknown parameters of a query',
     theirs: 'ignored',
     ours: '400 with the name: a misspelt filter would list everything',
+    lenient: 'ignored; `a.unknown` sets no empty `a`',
   },
   twoPlaces: {
     request: 'a field in path and query or body, or in body and query',
