@@ -27,7 +27,7 @@ export const COMMAND_OPTIONS = {
   all: {
     type: 'boolean',
     default: false,
-    help: 'also serve methods without a rule: POST /package.Service/Method',
+    help: 'also serve methods without a rule, or without one that can be served: POST /package.Service/Method',
   },
   header: {
     type: 'string',

@@ -109,7 +109,9 @@ async function serve(
    */
   function change({ skipped, ...contract }: Contract, want: (typeUrl: string) => void): void {
     const unbound = unboundRules(contract.descriptorSet, contract.services);
-    const unserved = all ? [] : unbound.map(({ selector }) => `${selector} has no HTTP rule, see --all.`);
+    // The transcoder says why a rule cannot be served.
+    const bare = all ? [] : unbound.filter(({ additionalBindings }) => additionalBindings === undefined);
+    const unserved = bare.map(({ selector }) => `${selector} has no HTTP rule, see --all.`);
     tellLeftOut([...skipped, ...unserved].map(leftOut));
     const info = (fields: RequestFields, message: string): void => {
       say(requestLine(fields, message));

@@ -11,7 +11,7 @@ import { Code } from '../src/gen/google/rpc/code_pb.js';
 import { StatusSchema } from '../src/gen/google/rpc/status_pb.js';
 import { Deferred } from './support/deferred.js';
 import { errorOf, httpRequest, reasonOf, rawExchange } from './support/http-request.js';
-import { greeterDescriptorSet, libraryDescriptorSet } from './support/library-contract.js';
+import { greeterDescriptorSet, libraryDescriptorSet, withRule } from './support/library-contract.js';
 import { opening } from './support/opening.js';
 import { type Reflecting, startReflecting } from './support/reflecting-server.js';
 import { eventually, fileWith, originOf, runToEnd, startCommand } from './support/running-command.js';
@@ -65,6 +65,22 @@ describe('the command', () => {
     expect(command.lines).toContain(
       'Left out: greeter.v1.Greeter.Chat: streams of requests are not supported.',
     );
+  });
+
+  it('serves a method whose rule cannot be served with --all, says why, and recommends no --all', async () => {
+    const descriptorSet = withRule('HoldBody', { pattern: { case: 'get', value: '/**/a/**' } });
+    const { address } = opening(
+      await startReflecting({ descriptorSet, listed: ['library.v1.Library', 'library.v1.Unsupported'] }),
+    );
+    const [bare, all] = [startCommand('--target', address), startCommand('--target', address, '--all')];
+    await Promise.all([originOf(bare), originOf(all)]);
+    const reason = 'Left out: library.v1.Unsupported.HoldBody: the path template "/**/a/**" has "**" twice.';
+    expect(bare.lines.filter((line) => line.includes('HoldBody'))).toEqual([reason]);
+    expect(all.lines.filter((line) => line.includes('HoldBody'))).toEqual([
+      reason,
+      'POST   /library.v1.Unsupported/HoldBody',
+    ]);
+    expect(all.lines.join()).not.toContain('--all');
   });
 
   it('takes and refuses requests as the transcoder does, such as one in HTTP/1.0 without Host', async () => {

@@ -10,6 +10,7 @@ interface FailureStatus {
 export const failures = {
   PATH_UNKNOWN: { code: Code.NOT_FOUND, httpStatus: 404 },
   METHOD_NOT_ALLOWED: { code: Code.UNIMPLEMENTED, httpStatus: 405 },
+  REQUEST_STREAM_UNSUPPORTED: { code: Code.UNIMPLEMENTED, httpStatus: 501 },
   REQUEST_MALFORMED: { code: Code.INVALID_ARGUMENT, httpStatus: 400 },
   TARGET_TOO_LONG: { code: Code.INVALID_ARGUMENT, httpStatus: 414 },
   HEADERS_TOO_LARGE: { code: Code.RESOURCE_EXHAUSTED, httpStatus: 431 },
@@ -116,6 +117,14 @@ export function methodNotAllowed(headers: { readonly Allow: string }): HttpFailu
     'METHOD_NOT_ALLOWED',
     `The resource does not support this HTTP method. It supports ${headers.Allow}.`,
     { headers },
+  );
+}
+
+/** The method takes a stream of messages, which one HTTP request does not carry. */
+export function requestStreamUnsupported(): HttpFailure {
+  return new HttpFailure(
+    'REQUEST_STREAM_UNSUPPORTED',
+    'The method takes a stream of requests, which is not supported over HTTP. Call it over gRPC.',
   );
 }
 

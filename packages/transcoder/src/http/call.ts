@@ -9,6 +9,7 @@ import {
   methodNotAllowed,
   overloaded,
   pathUnknown,
+  requestStreamUnsupported,
 } from '../failures/failure.js';
 import { startOf } from '../fields/message-fields.js';
 import { isObject } from '../fields/text-value.js';
@@ -70,7 +71,7 @@ interface CallParts extends TranscodingOptions {
 
 /** The result of the look-up of a request by its method and path. */
 interface RequestLookup {
-  readonly found: Lookup;
+  readonly found: Lookup | { readonly outcome: 'request stream' };
   /** The query as sent; empty for none. */
   readonly query: string;
 }
@@ -80,6 +81,7 @@ export class Transcoding {
   readonly #basePath: string;
   readonly #maxRequests: number;
   readonly #table: BindingTable;
+  readonly #requestStreams: BindingTable;
   /** The template of each binding, under the base path. */
   readonly #templates: ReadonlyMap<Binding, string>;
   readonly #parts: CallParts;
@@ -87,7 +89,8 @@ export class Transcoding {
   /** The number of requests for unary methods that have no reply yet. */
   #underWay = 0;
 
-  constructor({ bindings, table, registry }: Contract, errors: ErrorReplies, options: TranscodingOptions) {
+  constructor(contract: Contract, errors: ErrorReplies, options: TranscodingOptions) {
+    const { bindings, table, requestStreams, registry } = contract;
     const { basePath, maxRequests, maxStreams, standardMethods, json, ignoredParameters, replyCacheBytes } =
       options;
     const { lenient, now, unknownType } = options;
@@ -95,6 +98,7 @@ export class Transcoding {
     this.#maxRequests = maxRequests;
     this.#streams = new OpenStreams(maxStreams);
     this.#table = table;
+    this.#requestStreams = requestStreams;
     this.#templates = new Map(bindings.map((each) => [each, basePath + each.template.source]));
     this.#parts = {
       ...options,
@@ -120,6 +124,7 @@ export class Transcoding {
   /** @throws HttpFailure if no call is made, for a reason that any client may know */
   answer(exchange: Exchange, { found, query }: RequestLookup): HttpReply | Promise<HttpReply> {
     if (found.outcome === 'unknown path') throw pathUnknown();
+    if (found.outcome === 'request stream') throw requestStreamUnsupported();
     exchange.template = found.binding && this.#templates.get(found.binding);
     if (found.outcome === 'found') {
       if (found.binding.method.methodKind !== 'unary') {
@@ -144,12 +149,16 @@ export class Transcoding {
   }
 
   /** CONNECT and `OPTIONS *` target the server as a whole (RFC 9112 3.2.3 and 3.2.4). */
-  #lookUp(verb: string, path: string): Lookup {
+  #lookUp(verb: string, path: string): RequestLookup['found'] {
     if (verb === 'CONNECT' || (verb === 'OPTIONS' && path === '*')) {
       return { outcome: 'wrong verb', allowed: this.#table.verbs(), binding: undefined };
     }
     if (!path.startsWith(`${this.#basePath}/`)) return { outcome: 'unknown path' };
-    return this.#table.find(verb, path.slice(this.#basePath.length));
+    const inContract = path.slice(this.#basePath.length);
+    const found = this.#table.find(verb, inContract);
+    if (found.outcome === 'found') return found;
+    const isStream = this.#requestStreams.find(verb, inContract).outcome === 'found';
+    return isStream ? { outcome: 'request stream' } : found;
   }
 
   readonly #leave = (): void => {

@@ -41,7 +41,8 @@ interface ExampleOptions {
 }
 
 /** The reasons that `own` leaves out: they depend on the HTTP method, or belong to no operation. */
-type ApartReason = 'CONTENT_TYPE_UNSUPPORTED' | 'PATH_UNKNOWN' | 'METHOD_NOT_ALLOWED';
+type ApartReason =
+  'CONTENT_TYPE_UNSUPPORTED' | 'PATH_UNKNOWN' | 'METHOD_NOT_ALLOWED' | 'REQUEST_STREAM_UNSUPPORTED';
 
 const UNKNOWN_FIELD = { field: 'nmae', description: 'Must be a known field; got "nmae".' };
 

@@ -46,6 +46,11 @@ export function takesBytes({ method, body }: Binding): boolean {
   return body === '*' ? isHttpBody(method.input) : isHttpBody(messageOf(body));
 }
 
+/** Whether the request is a stream of messages, which is not supported. */
+export function takesStream({ method: { methodKind } }: Binding): boolean {
+  return methodKind === 'client_streaming' || methodKind === 'bidi_streaming';
+}
+
 /** Whether the body of a success is bytes of any media type: a `google.api.HttpBody`. */
 export function givesBytes({ method, responseBody }: Binding): boolean {
   return isHttpBody(responseBody === undefined ? method.output : messageOf(responseBody));
@@ -68,7 +73,8 @@ export const refuse: Unserved = (sentence) => {
 };
 
 /**
- * The bindings of a method: its rule's own and the additional ones.
+ * The bindings of a method: its rule's own and the additional ones. Those of a stream of requests are returned, too: they
+ * are not served, but their requests are answered with the reason.
  *
  * @param serverStreams whether the upstream serves server-streaming methods.
  * @param unserved called for each binding that does not fit the method's messages, can match no request, or needs
@@ -93,15 +99,14 @@ export function bindingsOf(
       unserved(sentence((error as Error).message));
     }
   }
+  if (bindings.some(takesStream)) unserved(sentence('streams of requests are not supported'));
   return bindings;
 }
 
 /** @throws Error with the reason if a valid binding cannot be served */
 function refuseUnsupported({ method, verb, template, body }: Binding, serverStreams: boolean): void {
-  const { methodKind } = method;
-  if (methodKind === 'client_streaming' || methodKind === 'bidi_streaming')
-    throw new Error('streams of requests are not supported');
-  if (methodKind === 'server_streaming' && !serverStreams) throw new Error('the upstream serves no streams');
+  if (method.methodKind === 'server_streaming' && !serverStreams)
+    throw new Error('the upstream serves no streams');
   if (body !== undefined && (verb === 'GET' || verb === 'HEAD')) throw new Error(`${verb} has a body`);
   if (template.segments.indexOf('**') !== template.segments.lastIndexOf('**'))
     throw new Error(`the path template "${template.source}" has "**" twice`);

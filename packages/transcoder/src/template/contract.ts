@@ -1,5 +1,5 @@
 import type { DescMethod, FileRegistry, JsonObject } from '@bufbuild/protobuf';
-import { type Binding, bindingsOf, refuse } from './binding.js';
+import { type Binding, bindingsOf, refuse, takesStream } from './binding.js';
 import { BindingTable } from './binding-table.js';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
 import { httpRuleOf } from './contract-options.js';
@@ -15,6 +15,8 @@ export interface Contract {
   readonly bindings: readonly Binding[];
   /** The same bindings, for look-ups. */
   readonly table: BindingTable;
+  /** The bindings of streams of requests, which are not served. */
+  readonly requestStreams: BindingTable;
   /** The `domain` of errors. */
   readonly domain: string;
   /** A sentence for each reason why bindings of a method were left out. */
@@ -77,10 +79,22 @@ export function readContract(
       const rule = ruleOf(method);
       return rule === undefined ? [] : bindingsOf(method, rule, unserved, serverStreams);
     });
-  const table = new BindingTable(found, unserved);
+  const table = new BindingTable(
+    found.filter((each) => !takesStream(each)),
+    unserved,
+  );
+  // Two of them may be bound to the same requests, which are refused either way.
+  const requestStreams = new BindingTable(found.filter(takesStream), () => undefined);
   const { bindings } = table;
   const [first] = bindings;
   if (first === undefined) throw new Error('No method of the contract can be served by google.api.http.');
   const [home = first.method.parent] = names === undefined ? [] : services;
-  return { registry, bindings, table, domain: domain ?? home.file.proto.package, skipped: [...skipped] };
+  return {
+    registry,
+    bindings,
+    table,
+    requestStreams,
+    domain: domain ?? home.file.proto.package,
+    skipped: [...skipped],
+  };
 }

@@ -1,10 +1,15 @@
+import { create, type DescMethod, type JsonObject, toJson } from '@bufbuild/protobuf';
+import { type HttpRule, HttpRuleSchema } from '../gen/google/api/http_pb.js';
+import { bindingsOf, takesStream } from './binding.js';
+import { BindingTable } from './binding-table.js';
 import { httpRuleOf } from './contract-options.js';
 import { registryOf } from './descriptor-set.js';
 import { servedServices } from './served-services.js';
 
 /**
- * Returns HTTP rules for the methods that have none, for the option `rules`. Each binds its method, which its selector
- * names, to `POST /package.Service/Method`, with the request message as the body.
+ * Returns HTTP rules for the methods that cannot be called by their own, for the option `rules`. Each binds its method,
+ * which its selector names, to `POST /package.Service/Method`, with the request message as the body: as its only
+ * binding, or behind those that cannot be served, about which a transcoder then still says why.
  *
  * @param descriptorSet a serialized `google.protobuf.FileDescriptorSet`, with all imports.
  * @param services full names of the services to include. Default: as for the option `services`.
@@ -13,14 +18,26 @@ import { servedServices } from './served-services.js';
 export function unboundRules(
   descriptorSet: Uint8Array,
   services?: readonly string[],
-): { selector: string; post: string; body: string }[] {
+): (JsonObject & { selector: string })[] {
   const registry = registryOf(descriptorSet);
-  return servedServices(registry, services)
-    .flatMap(({ methods }) => methods)
-    .filter((method) => httpRuleOf(method) === undefined)
-    .map(({ parent, name }) => ({
-      selector: `${parent.typeName}.${name}`,
-      post: `/${parent.typeName}/${name}`,
-      body: '*',
-    }));
+  const methods = servedServices(registry, services).flatMap((service) => service.methods);
+  const ignore = (): void => undefined;
+  const rules = new Map(methods.map((method) => [method, httpRuleOf(method)]));
+  const found = [...rules].flatMap(([method, rule]) =>
+    rule === undefined ? [] : bindingsOf(method, rule, ignore).filter((each) => !takesStream(each)),
+  );
+  const served = new Set(new BindingTable(found, ignore).bindings.map(({ method }) => method));
+  return methods.filter((method) => !served.has(method)).map((method) => ruleFor(method, rules.get(method)));
+}
+
+function ruleFor(
+  { parent, name }: DescMethod,
+  unserved: HttpRule | undefined,
+): JsonObject & { selector: string } {
+  const selector = `${parent.typeName}.${name}`;
+  const post = `/${parent.typeName}/${name}`;
+  if (unserved === undefined) return { selector, post, body: '*' };
+  const binding = create(HttpRuleSchema, { pattern: { case: 'post', value: post }, body: '*' });
+  const additionalBindings = [...unserved.additionalBindings, binding];
+  return { ...(toJson(HttpRuleSchema, { ...unserved, additionalBindings }) as JsonObject), selector };
 }
