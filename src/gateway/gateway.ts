@@ -9,14 +9,15 @@ import { HEALTH_PATH, healthReplies, NOT_SERVING } from './healthz.js';
 import { TRANSCODING } from './transcoding.js';
 import { now } from './upstream.js';
 
-type Configured =
-  'descriptorSet' | 'upstream' | 'basePath' | 'deadlineMs' | 'maxBodyBytes' | 'maxRequests' | 'realm';
+type Configured = 'descriptorSet' | 'upstream' | 'deadlineMs' | 'maxBodyBytes' | 'maxRequests' | 'realm';
 type Watched = 'log' | 'mayLog' | 'answeredLevel' | 'observers';
 
 interface GatewayOptions
   extends
     Required<Pick<TranscoderOptions, Configured>>,
     Pick<TranscoderOptions, 'replyCacheBytes' | Watched> {
+  /** As the transcoder's option. */
+  readonly basePath: string;
   /** The origins whose scripts may call the gateway, as browsers send them; empty for none. */
   readonly corsOrigins: readonly string[];
   /** Fixed documents to serve in addition to the contract's paths. */

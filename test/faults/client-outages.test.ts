@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type ClientUnaryCall, credentials, status } from '@grpc/grpc-js';
 import { type RouteClient, RouteClientError } from '@route-registry/client';
 import { stringify } from 'uuid';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { DEFINITION, failureOf } from '../../packages/client/test/support/test-client.js';
 import { query } from './rig/database-server.js';
 import { databaseOnMysql, type ServiceProcess, startProcess } from './rig/service-process.js';
+import { RouteServiceClient } from '../../src/gen/routing/v1/route_service.js';
 import { needs } from '../support/needs.js';
+import { metadataOf, tokenFor } from '../support/service.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import { routeClient } from '../client/route-client.js';
 
@@ -134,6 +137,37 @@ describe('beside 20 gets of the same client', () => {
       end: () => undefined,
     })));
 });
+
+it.each([
+  { count: 200, others: 'OK' },
+  { count: 400, others: 'UNAVAILABLE' },
+])(
+  'when a client of grpc-js cancels $count calls at once, 20 others on its connection end $others',
+  async ({ count, others }) => {
+    const { grpc, pid } = await startProcess({ DATABASE_URL: 'sqlite::memory:' });
+    const { id } = await routeClient(grpc).createRoute(DEFINITION);
+    const client = new RouteServiceClient(grpc, credentials.createInsecure());
+    onTestFinished(() => {
+      client.close();
+    });
+    const metadata = metadataOf(tokenFor());
+    const get = (ended: (code: status) => void): ClientUnaryCall =>
+      client.getRoute({ routeId: id }, metadata, (error) => {
+        ended(error?.code ?? status.OK);
+      });
+    const codeOf = (): Promise<status> => new Promise((ended) => get(ended));
+    // There is a connection.
+    expect(await codeOf()).toBe(status.OK);
+    process.kill(pid, 'SIGSTOP');
+    const innocent = Array.from({ length: 20 }, codeOf);
+    const cancelled = Array.from({ length: count }, () => get(() => undefined));
+    await sleep(1_000);
+    for (const call of cancelled) call.cancel();
+    await sleep(100);
+    process.kill(pid, 'SIGCONT');
+    expect(new Set((await Promise.all(innocent)).map((code) => status[code]))).toEqual(new Set([others]));
+  },
+);
 
 it('a silently lost connection is abandoned after 15 seconds, and a new one serves', async () => {
   const { grpc } = await startProcess({ DATABASE_URL: 'sqlite::memory:' });

@@ -32,14 +32,14 @@ export interface GrpcUpstreamOptions {
    * The maximum size of a response message, in bytes. A larger one becomes a 500, with a line in the log that names
    * this limit. Default: 4 MiB, as in gRPC. A message, its JSON value and its JSON text are in memory at the same time.
    */
-  readonly maxReplyBytes?: number;
+  readonly maxReplyBytes?: number | undefined;
   /**
    * The most calls in progress with the same `authorization`. Further unary calls fail with `RESOURCE_EXHAUSTED`, so
    * that one caller cannot occupy all that the server grants this upstream. Default: unlimited.
    */
-  readonly maxCallsOfCaller?: number;
+  readonly maxCallsOfCaller?: number | undefined;
   /** Channel options of grpc-js. Each overrides the default of the same name. */
-  readonly channelOptions?: ChannelOptions;
+  readonly channelOptions?: ChannelOptions | undefined;
 }
 
 /** An upstream with its own connections. */

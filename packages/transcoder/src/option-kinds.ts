@@ -10,6 +10,9 @@ export interface Kind {
 /** The kinds of options, by name. */
 export type Kinds = Readonly<Record<string, Kind>>;
 
+/** Options that are given: an undefined one is not. */
+export type Given<Options> = { [Name in keyof Options]: Exclude<Options[Name], undefined> };
+
 /** The longest that a timer of Node takes, in milliseconds. */
 const LONGEST_MS = 2_147_483_647;
 
@@ -79,12 +82,12 @@ export function having(...functions: readonly string[]): Kind {
  * @param holder the option that holds these, with a dot. Default: none.
  * @throws Error with a one-sentence message if an option does not exist, is of another kind, or is missing
  */
-export function checkedOptions<Given extends object>(
-  given: Given,
+export function checkedOptions<Options extends object>(
+  given: Options,
   kinds: Kinds,
   required: readonly string[] = [],
   holder = '',
-): Given {
+): Given<Options> {
   if (!OBJECT.allows(given)) throw refused('The options', OBJECT, given);
   const set = Object.entries(given).filter(([, value]) => value !== undefined);
   const missing = required.find((name) => !set.some(([each]) => each === name));
@@ -95,7 +98,7 @@ export function checkedOptions<Given extends object>(
     if (value !== undefined && !kind.allows(value))
       throw refused(`The option "${holder}${name}"`, kind, value);
   }
-  return Object.fromEntries(set) as Given;
+  return Object.fromEntries(set) as Given<Options>;
 }
 
 function refused(what: string, { words }: Kind, value: unknown): Error {

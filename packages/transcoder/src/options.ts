@@ -40,17 +40,17 @@ export interface TranscoderOptions {
    * one are left out. Default: all services in files that a buf image does not mark as imports. If the set has no such
    * marks, all services.
    */
-  readonly services?: readonly string[];
+  readonly services?: readonly string[] | undefined;
   /**
    * The `domain` of the errors that the transcoder itself returns (AIP-193). Default: the proto package of the first of
    * `services` or, without `services`, of the first service that is served.
    */
-  readonly domain?: string;
+  readonly domain?: string | undefined;
   /**
    * HTTP rules as in a service's YAML file: `google.api.HttpRule` in ProtoJSON. Each replaces the annotation of the
    * method that its selector names. If several rules name the same method, the last one applies. Default: none.
    */
-  readonly rules?: readonly JsonObject[];
+  readonly rules?: readonly JsonObject[] | undefined;
   /** The gRPC server to call. */
   readonly upstream: Upstream;
   /**
@@ -59,94 +59,94 @@ export interface TranscoderOptions {
    */
   readonly guard?: Guard | undefined;
   /** Prefix of all paths: segments of unreserved characters, for example `/api`. Default: none. */
-  readonly basePath?: string;
+  readonly basePath?: string | undefined;
   /**
    * The time limit of a call, including the arrival of its body, in milliseconds. A client can set a shorter one with
    * `Request-Timeout`. Default: 5,000.
    */
-  readonly deadlineMs?: number;
+  readonly deadlineMs?: number | undefined;
   /** The maximum size of a request body, in bytes. Default: 65,536. */
-  readonly maxBodyBytes?: number;
+  readonly maxBodyBytes?: number | undefined;
   /**
    * The maximum number of requests for unary methods that may be in progress. Up to half of that number of requests,
    * and at least one, may still be arriving; a quarter of these may have the same `authorization`. Further requests are
    * refused as `OVERLOADED`. Default: 4,096.
    */
-  readonly maxRequests?: number;
+  readonly maxRequests?: number | undefined;
   /**
    * The time limit of a stream, in milliseconds; `Infinity` means no limit. A client can set a shorter one with
    * `Request-Timeout`. The arrival of the request body is still limited by `deadlineMs`. Default: 300,000.
    */
-  readonly streamMs?: number;
+  readonly streamMs?: number | undefined;
   /** The maximum number of open streams, which do not count towards `maxRequests`. Default: 256. */
-  readonly maxStreams?: number;
+  readonly maxStreams?: number | undefined;
   /** The realm in `WWW-Authenticate: Bearer` challenges (RFC 6750 3). Default: the domain. */
-  readonly realm?: string;
+  readonly realm?: string | undefined;
   /** The request headers to forward as metadata. Default: `authorization`, `traceparent` and `tracestate`. */
-  readonly forwardedHeaders?: ForwardedHeaders;
+  readonly forwardedHeaders?: ForwardedHeaders | undefined;
   /** The initial and trailing metadata to send as response headers. Default: none. */
-  readonly responseHeaders?: ResponseHeaders;
+  readonly responseHeaders?: ResponseHeaders | undefined;
   /**
    * Whether successful responses follow the AIPs for standard methods: 201 with `Location` for Create (AIP-133), except
    * for a dry run (AIP-163), and an entity tag and caching for GET (AIP-131). Otherwise every success is a plain 200.
    * Default: true.
    */
-  readonly standardMethods?: boolean;
+  readonly standardMethods?: boolean | undefined;
   /**
    * The memory for rendered replies to GET that clients may cache, in bytes: a repeated message is then not rendered
    * again. The server is still called for each request, so no reply is stale. The least recently used replies are
    * evicted, none above 16 KiB is kept, and of new replies to a full cache one of eight. Default: 0, which keeps none.
    */
-  readonly replyCacheBytes?: number;
+  readonly replyCacheBytes?: number | undefined;
   /**
    * The query parameters to ignore where the method has no such field, such as those that proxies, analytics and API
    * keys add; a final `*` makes a prefix (`utm_*`). Other unknown parameters are refused. Default: none; all with
    * `lenient`.
    */
-  readonly ignoredParameters?: Iterable<string>;
+  readonly ignoredParameters?: Iterable<string> | undefined;
   /**
    * How JSON bodies are read and written. Default: responses include every field without presence, and unknown fields
    * in requests are refused.
    */
-  readonly json?: JsonOptions;
+  readonly json?: JsonOptions | undefined;
   /**
    * Whether to accept what grpc-gateway accepts: snake_case names in field masks, `labels[a]=b` for maps, `{}` for a
    * method without a body, no body for a method whose body is a field, no content type or
    * `application/merge-patch+json`, `Grpc-Timeout`, query parameters that no field has, which are ignored, and a PATCH
    * without a field mask, which gets one with the fields in its body. Streams are then written as grpc-gateway's `{"result":…}` lines. Default: false.
    */
-  readonly lenient?: boolean;
+  readonly lenient?: boolean | undefined;
   /**
    * What to do with bindings that cannot be served: client and bidirectional streams, server streams if the upstream
    * has no `serverStream`, paths with `**` twice, `GET` with a body, the later of two rules for the same
    * requests, rules that are malformed or do not fit their method, and `rules` whose selector names no method. `refuse`
    * throws an Error. `skip` logs them and leaves them out; other bindings of the method are served. Default: `refuse`.
    */
-  readonly unsupported?: UnsupportedMethods;
+  readonly unsupported?: UnsupportedMethods | undefined;
   /** Returns the id of a request, given its `X-Request-Id` header. Default: a random UUID; the header is ignored. */
-  readonly requestIdOf?: (given: string | undefined) => string;
+  readonly requestIdOf?: ((given: string | undefined) => string) | undefined;
   /**
    * Calls `writing`, which writes a response, now or later in this turn of the event loop. Default: calls it at once.
    */
-  readonly write?: (writing: () => void) => void;
+  readonly write?: ((writing: () => void) => void) | undefined;
   /** Returns the time, in milliseconds since the epoch. Default: `Date.now`. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
   /** The logger. Default: nothing is logged. */
-  readonly log?: TranscoderLog;
+  readonly log?: TranscoderLog | undefined;
   /** The log level of successful requests. Default: `debug`. */
-  readonly answeredLevel?: 'info' | 'debug';
+  readonly answeredLevel?: 'info' | 'debug' | undefined;
   /**
    * Returns whether to write a log line above `debug` about a failed request; called before each. Default: always true.
    */
-  readonly mayLog?: (kind: LogKind) => boolean;
+  readonly mayLog?: ((kind: LogKind) => boolean) | undefined;
   /**
    * Called beside the log line about an `Any` of a type that the contract lacks, in a reply or in the details of an error,
    * with its type URL: once for each type, and for at most 100, since servers may pass on what clients made up. A program
    * may get the type meanwhile, as with `want` of `followContract`. Default: does nothing.
    */
-  readonly onUnknownType?: (typeUrl: string) => void;
+  readonly onUnknownType?: ((typeUrl: string) => void) | undefined;
   /** Observers of every request, for example for metrics and traces. Default: none. */
-  readonly observers?: readonly RequestObserver[];
+  readonly observers?: readonly RequestObserver[] | undefined;
 }
 
 /** The kinds of the options. */

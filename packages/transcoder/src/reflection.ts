@@ -24,16 +24,16 @@ export interface ReflectionOptions {
    */
   readonly credentials: ChannelCredentials;
   /** The time limit for reading a contract and fitting its files together, in milliseconds. Default: 10,000. */
-  readonly deadlineMs?: number;
+  readonly deadlineMs?: number | undefined;
   /** The metadata of each call, such as `authorization`, by lower-case key. Default: none. */
-  readonly metadata?: ReadonlyMap<string, string>;
+  readonly metadata?: ReadonlyMap<string, string> | undefined;
   /** Channel options of grpc-js. Each overrides the default of the same name. */
-  readonly channelOptions?: ChannelOptions;
+  readonly channelOptions?: ChannelOptions | undefined;
   /**
    * The full names of further types to take, such as those in a `google.protobuf.Any`, which no method names. Those that
    * the server lacks are left out. Default: none.
    */
-  readonly types?: Iterable<string>;
+  readonly types?: Iterable<string> | undefined;
 }
 
 /** The callbacks of `followContract`. */

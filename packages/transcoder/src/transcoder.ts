@@ -16,6 +16,7 @@ import type { CacheFigures } from './http/reply.js';
 import type { UnknownType } from './json/json-output.js';
 import type { HttpReply } from './http-reply.js';
 import { joinObservers } from './request-observer.js';
+import type { Given } from './option-kinds.js';
 import { optionsInForce, type TranscoderOptions } from './options.js';
 import { readContract } from './template/contract.js';
 
@@ -74,7 +75,7 @@ const TYPE_URL_MAX = 128;
 function unknownTypes({
   log,
   onUnknownType,
-}: Required<Pick<TranscoderOptions, 'log' | 'onUnknownType'>>): UnknownType {
+}: Required<Given<Pick<TranscoderOptions, 'log' | 'onUnknownType'>>>): UnknownType {
   const known = new Set<string>();
   return (typeUrl) => {
     const type = typeUrl.slice(0, TYPE_URL_MAX);

@@ -4,23 +4,23 @@ export interface JsonOptions {
    * Whether to ignore unknown fields and unknown names of enum values in request bodies. Otherwise the request is
    * refused. Default: false.
    */
-  readonly ignoreUnknown?: boolean;
+  readonly ignoreUnknown?: boolean | undefined;
   /**
    * Whether responses have the proto names of fields instead of lowerCamelCase. Requests may have both. Default: false.
    */
-  readonly protoNames?: boolean;
+  readonly protoNames?: boolean | undefined;
   /**
    * The fields that responses omit, besides unset fields with presence: `nothing`; `unassigned`, which are empty
    * strings that are output only (AIP-203); or `defaults`, which are all fields with their default value. Default:
    * `nothing`.
    */
-  readonly omit?: 'nothing' | 'unassigned' | 'defaults';
+  readonly omit?: 'nothing' | 'unassigned' | 'defaults' | undefined;
   /** Whether times have at least three decimals, even for whole seconds. Default: false. */
-  readonly milliseconds?: boolean;
+  readonly milliseconds?: boolean | undefined;
 }
 
 /** How request bodies are read. */
 export interface ReadingOptions extends Pick<JsonOptions, 'ignoreUnknown'> {
   /** Whether field masks may have names in snake_case. Default: false. */
-  readonly lenient?: boolean;
+  readonly lenient?: boolean | undefined;
 }

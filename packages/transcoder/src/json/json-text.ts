@@ -9,6 +9,7 @@ import {
 import { allowedScalar, allowedValue } from '../fields/allowed-value.js';
 import { type Place, shortened } from '../fields/message-fields.js';
 import { literalValue } from '../fields/text-value.js';
+import { syntaxError } from './json-syntax.js';
 
 /**
  * The maximum nesting of objects and arrays in a body. One level may be two messages (a `google.protobuf.Value` and its
@@ -31,8 +32,7 @@ export function parseJsonText(bytes: Uint8Array, locate: Locate): JsonValue {
   try {
     value = JSON.parse(text) as JsonValue;
   } catch {
-    // The messages of `JSON.parse` differ between versions of Node, and repeat the text.
-    throw malformed('The body is not valid JSON.');
+    throw malformed(`The body is not valid JSON: ${syntaxError(text)}.`);
   }
   const integers: LongInteger[] = [];
   const violations = firstViolations(scan(text, () => locate(value), integers));

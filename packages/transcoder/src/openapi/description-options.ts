@@ -7,27 +7,27 @@ import type { Info, Schema, SecurityRequirement, Server } from './open-api.js';
 /** Facts about a field that its type in the contract does not express. */
 export interface FieldFacts {
   /** Further keywords of its schema. */
-  readonly bounds?: Schema;
+  readonly bounds?: Schema | undefined;
   /** Further JSON Schema keywords for each item of a repeated field. */
-  readonly itemBounds?: Schema;
-  readonly example?: JsonValue;
+  readonly itemBounds?: Schema | undefined;
+  readonly example?: JsonValue | undefined;
   /**
    * Whether every response has the field although its type allows its absence, for example because the server assigns
    * it. Responses to dry runs are an exception. Default: false.
    */
-  readonly present?: boolean;
+  readonly present?: boolean | undefined;
 }
 
 /** Facts about a header. */
 export interface HeaderFacts {
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** Further keywords of its schema. */
-  readonly bounds?: Schema;
+  readonly bounds?: Schema | undefined;
   /**
    * The proto name of the request field that a request header stands for, or on which a response header depends. Only
    * methods with this field take the one, and only their successes have the other.
    */
-  readonly field?: string;
+  readonly field?: string | undefined;
 }
 
 /** A failure that the server may return. */
@@ -37,14 +37,14 @@ export interface FailureFacts {
   /** The error message in the example. */
   readonly message: string;
   /** The metadata of the `google.rpc.ErrorInfo`. */
-  readonly metadata?: Readonly<Record<string, string>>;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
   /** Further error details in ProtoJSON, each with `@type`. */
-  readonly details?: readonly JsonObject[];
+  readonly details?: readonly JsonObject[] | undefined;
   /**
    * Whether every method may return the failure. If false, only methods whose comments name its reason in backquotes
    * do. Default: false.
    */
-  readonly everywhere?: boolean;
+  readonly everywhere?: boolean | undefined;
 }
 
 /** How clients authenticate. */
@@ -54,7 +54,7 @@ export interface Security {
   /** The requirements of every method, of which a request must satisfy one. */
   readonly requirements: readonly SecurityRequirement[];
   /** The requirements of single methods, by full name: `library.v1.Library.GetShelf`. Default: `requirements`. */
-  readonly methods?: Readonly<Record<string, readonly SecurityRequirement[]>>;
+  readonly methods?: Readonly<Record<string, readonly SecurityRequirement[]>> | undefined;
 }
 
 /**
@@ -66,28 +66,28 @@ export interface DescriptionOptions extends Omit<TranscoderOptions, 'upstream'> 
    * Accepted so that the options of the transcoder can be passed unchanged. Without `serverStream`, it has no streams
    * to describe. Default: streams are described.
    */
-  readonly upstream?: Upstream;
+  readonly upstream?: Upstream | undefined;
   /**
    * Default: the domain as the title, the last part of the proto package as the version, and the comment above
    * `package` as the description.
    */
-  readonly info?: Readonly<Partial<Info>>;
+  readonly info?: Readonly<Partial<Info>> | undefined;
   /** Default: one server, at the base path. */
-  readonly servers?: readonly Server[];
+  readonly servers?: readonly Server[] | undefined;
   /** Default: an optional bearer token if `authorization` is forwarded, otherwise none. */
-  readonly security?: Security;
+  readonly security?: Security | undefined;
   /**
    * The comments of the contract in Markdown, by full proto name: `library.v1.Shelf.theme` for a field. Default: the
    * comments in the descriptor set, which `buf build` always includes, and `protoc` with `--include_source_info`.
    */
-  readonly comments?: Readonly<Record<string, string>>;
+  readonly comments?: Readonly<Record<string, string>> | undefined;
   /** Facts about fields, by the full name of the message and the name of the field. Default: none. */
-  readonly facts?: Readonly<Record<string, Readonly<Record<string, FieldFacts>>>>;
+  readonly facts?: Readonly<Record<string, Readonly<Record<string, FieldFacts>>>> | undefined;
   /** Facts about `X-Request-Id`, forwarded headers and `responseHeaders`, by name. Default: none. */
-  readonly headers?: Readonly<Record<string, HeaderFacts>>;
+  readonly headers?: Readonly<Record<string, HeaderFacts>> | undefined;
   /**
    * All failures that the server may return, by reason. Default: unknown, so that the document allows any reason and
    * status.
    */
-  readonly failures?: Readonly<Record<string, FailureFacts>>;
+  readonly failures?: Readonly<Record<string, FailureFacts>> | undefined;
 }

@@ -1,5 +1,5 @@
 import type { ForwardedHeaders } from '../metadata.js';
-import { checkedOptions, LIST, OBJECT } from '../option-kinds.js';
+import { checkedOptions, type Given, LIST, OBJECT } from '../option-kinds.js';
 import { optionsInForce } from '../options.js';
 import { type Binding, successRules } from '../template/binding.js';
 import { readContract } from '../template/contract.js';
@@ -128,9 +128,8 @@ function mannersOf({
   forwardedHeaders,
   responseHeaders,
   ignoredParameters,
-}: Pick<
-  Required<DescriptionOptions>,
-  'forwardedHeaders' | 'responseHeaders' | 'ignoredParameters'
+}: Required<
+  Given<Pick<DescriptionOptions, 'forwardedHeaders' | 'responseHeaders' | 'ignoredParameters'>>
 >): string[] {
   const passed = listed([...forwardedHeaders.keys()].filter((name) => name.endsWith('*')));
   const sent = listed([...responseHeaders].flatMap(([key, name]) => (key.endsWith('*') ? [name] : [])));

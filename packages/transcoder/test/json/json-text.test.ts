@@ -72,11 +72,34 @@ describe('JSON text', () => {
     expect(wrongFields(() => parse(bytes))).toEqual([]);
   });
 
-  it('is refused with the same message wherever it is malformed', () => {
-    const texts = ['', '{', '{} secret', `[${'['.repeat(48)}`];
-    expect(texts.map((text) => refusal(() => parse(text)).message)).toEqual(
-      texts.map(() => 'The body is not valid JSON.'),
-    );
+  it.each([
+    ['', 'end at line 1, column 1'],
+    ['{', 'end at line 1, column 2'],
+    ['{\n  "a": [1, 2],\n', 'end at line 3, column 1'],
+    ['[1,\r\n 2\r\n', 'end at line 3, column 1'],
+    ['{} secret', '"s" at line 1, column 4'],
+    ['1,2', '"," at line 1, column 2'],
+    ['{\n  "a":}', '"}" at line 2, column 7'],
+    ['{"a" 1}', '"1" at line 1, column 6'],
+    ['{"a":1 "b":2}', '"\\"" at line 1, column 8'],
+    ['{"a":1,}', '"}" at line 1, column 8'],
+    ['{"a":1]', '"]" at line 1, column 7'],
+    ['{a:1}', '"a" at line 1, column 2'],
+    ['[1,]', '"]" at line 1, column 4'],
+    ['[:', '":" at line 1, column 2'],
+    ['[[], {}, "\\u00e9\\n", -1.5e+3, true, false, null, tru]', '"t" at line 1, column 50'],
+    ['[truer]', '"r" at line 1, column 6'],
+    ['[01]', '"1" at line 1, column 3'],
+    ['[1.]', '"." at line 1, column 3'],
+    ['[-]', '"-" at line 1, column 2'],
+    ['["é😀", \u00a01]', '"\u00a0" at line 1, column 8'],
+    ['["a\\x"]', '"\\\\" at line 1, column 4'],
+    ['["a\n"]', '"\\n" at line 1, column 4'],
+    ['["\\"', 'end at line 1, column 5'],
+    [`["${'\\n'.repeat(1_000_000)}`, 'end at line 1, column 2000003'],
+  ])('is refused with the place where it is malformed: %j', (text, unexpected) => {
+    expect(() => JSON.parse(text) as unknown).toThrow(SyntaxError);
+    expect(refusal(() => parse(text)).message).toBe(`The body is not valid JSON: unexpected ${unexpected}.`);
   });
 
   it.each([
