@@ -9,6 +9,12 @@ import type { RouteStatements, RowOfCall, ServedCall } from './statements.js';
 
 /** The most of anything that is remembered of earlier inserts. */
 const MAX_REMEMBERED = 10_000;
+/** The inserts of a caller that are looked up first: while more than this part of them met stored routes. */
+const MANY_MET = 1 / 32;
+/** The weight of one insert in that part, an exponential moving average. */
+const WEIGHT = 1 / 64;
+/** That part when it becomes known: the next hundred or so are looked up, since callers that repeat often go on. */
+const FIRST_MET = 1 / 8;
 /** How long callers and values are remembered that stood in the way of others, in milliseconds. */
 const REMEMBERED_MS = 10_000;
 /** The most statements of one batch: each round settles what stood in the way of the one before. */
@@ -31,7 +37,7 @@ type Outcomes = Map<Insert, InsertOutcome | Error>;
  * costs the others at most one more statement, and then goes its own way:
  *
  * - A repeat or a duplicate makes the database refuse the batch. One look-up tells what is stored already, and the rest
- *   is inserted together. For a while, the inserts of its caller are looked up before they join others.
+ *   is inserted together. The inserts of a caller with many of them are looked up before they join others.
  * - A row that the database refuses for itself, or that waits for a lock, is found by sending what is open alone, row
  *   by row. For a while, what has waited for a lock does not join others.
  */
@@ -40,10 +46,13 @@ export class Inserts {
   readonly #lookUps: LookUps;
   /** Shapes that have a first route, so that a duplicate does not try to become the first. */
   readonly #knownShapes = new LRUCache<string, true>({ max: MAX_REMEMBERED });
-  /** Callers of repeats, of duplicates that are refused, and of shapes that were unknown here. */
-  readonly #repeaters = remembered();
+  /**
+   * Callers whose inserts met stored routes, each with the part that did: repeats, duplicates that are refused, and
+   * shapes that were unknown here.
+   */
+  readonly #repeaters = remembered<number>();
   /** Keys and shapes that have waited for a lock. */
-  readonly #locked = remembered();
+  readonly #locked = remembered<true>();
   readonly #insertTogether = batched('when full', (inserts: readonly Insert[]) => this.#insertAll(inserts));
   readonly #insertAlone = batched('alone', (inserts: readonly Insert[]) => this.#insertOne(inserts));
   readonly #insertLocked = batched('alone, locked', (inserts: readonly Insert[]) => this.#insertOne(inserts));
@@ -60,10 +69,10 @@ export class Inserts {
     return (await this.#insertTogether(insert)) ?? this.#insertAlone(insert);
   }
 
-  /** While a caller repeats itself, its inserts are settled before they stand in the way of a batch. */
+  /** While a caller often repeats itself, its inserts are settled before they stand in the way of a batch. */
   async #lookUpFirst(insert: Insert): Promise<InsertOutcome | undefined> {
     const { entry, signal, captured } = insert;
-    if (!this.#repeaters.has(entry.caller)) return undefined;
+    if ((this.#repeaters.get(entry.caller) ?? 0) <= MANY_MET) return undefined;
     const { key, shape } = uniqueValuesOf(insert);
     const values = { key, shape: this.#isLater(insert) ? undefined : shape };
     if (values.key === undefined && values.shape === undefined) return undefined;
@@ -150,8 +159,19 @@ export class Inserts {
   #allInserted(rows: readonly RowOfCall<Insert>[], outcomes: Outcomes): void {
     for (const { call, row } of rows) {
       outcomes.set(call, INSERTED);
+      this.#metNothing(call);
       if (row.shape !== null) this.#knownShapes.set(call.entry.shape, true);
     }
+  }
+
+  #metStored({ entry: { caller } }: Insert): void {
+    const part = this.#repeaters.get(caller) ?? FIRST_MET;
+    this.#repeaters.set(caller, part + WEIGHT * (1 - part));
+  }
+
+  #metNothing({ entry: { caller } }: Insert): void {
+    const part = this.#repeaters.get(caller);
+    if (part !== undefined) this.#repeaters.set(caller, part - WEIGHT * part, { noUpdateTTL: true });
   }
 
   /** Whether a route is stored without its shape, which another has. */
@@ -192,7 +212,7 @@ export class Inserts {
     const first = stored.firstOf(entry.shape);
     if (first !== undefined) this.#knownShapes.set(entry.shape, true);
     if (own !== undefined && isSame(own, entry.route)) return INSERTED;
-    if (earlier !== undefined || (first !== undefined && !wasLater)) this.#repeaters.set(entry.caller, true);
+    if (earlier !== undefined || (first !== undefined && !wasLater)) this.#metStored(insert);
     if (earlier !== undefined) return { outcome: 'repeated', route: earlier };
     return first !== undefined && duplicates === 'reject'
       ? { outcome: 'duplicate', id: first.id }
@@ -200,7 +220,7 @@ export class Inserts {
   }
 }
 
-function remembered(): LRUCache<string, true> {
+function remembered<Value extends number | true>(): LRUCache<string, Value> {
   return new LRUCache({ max: MAX_REMEMBERED, ttl: REMEMBERED_MS, ttlResolution: 0 });
 }
 
