@@ -103,9 +103,10 @@ interface CompactJwt {
 
 /** Parses a signed JWT in compact serialization (RFC 7519, section 7.2, steps 1 to 10). */
 export function parseCompactJwt(token: string): CompactJwt | Refusal {
-  const parts = token.split('.');
-  const [headerBytes, payloadBytes, signature] = parts.map(decodeBase64url);
-  if (parts.length !== 3 || !headerBytes || !payloadBytes || !signature)
+  // At most one part too many: a token of dots has thousands.
+  const parts = token.split('.', 4);
+  const [headerBytes, payloadBytes, signature] = parts.length === 3 ? parts.map(decodeBase64url) : [];
+  if (!headerBytes || !payloadBytes || !signature)
     return tokenInvalid('The token is not a JWT: three parts in base64url, joined by dots.');
   const header = parseJsonObject(headerBytes);
   if (header === undefined) return tokenInvalid("The token's header is not a JSON object in UTF-8.");

@@ -6,6 +6,8 @@ import { requestIdOf } from '../calls/pipeline.js';
 
 /** The most calls open at one time, on all connections. */
 const MOST_CALLS = 1_024;
+/** The part of them that one connection may have open, so that no client takes them all. */
+const PART_OF_CONNECTION = 1 / 8;
 
 /**
  * Observes a streaming call, as metrics do. Called when the call begins.
@@ -19,6 +21,8 @@ interface StreamingCall {
   readonly metadata: Metadata;
   readonly writableEnded: boolean;
   getPath(): string;
+  /** The address and port of the client, which no two connections share. */
+  getPeer(): string;
   once(event: 'cancelled', listener: () => void): unknown;
   emit(event: 'error', error: Partial<StatusObject>): boolean;
 }
@@ -27,7 +31,12 @@ interface StreamingCall {
 export class StreamingCalls {
   readonly #observe: ObserveStreamingCall;
   readonly #most: number;
-  readonly #open = new Map<StreamingCall, ReturnType<ObserveStreamingCall>>();
+  readonly #open = new Map<
+    StreamingCall,
+    { readonly peer: string; readonly onEnd: ReturnType<ObserveStreamingCall> }
+  >();
+  /** The number of open calls by connection. */
+  readonly #ofPeer = new Map<string, number>();
 
   /** @param most the most calls open at one time; default: 1,024 */
   constructor(observe: ObserveStreamingCall = () => () => undefined, most = MOST_CALLS) {
@@ -42,9 +51,12 @@ export class StreamingCalls {
    * @returns whether the handler may serve it
    */
   begin(call: StreamingCall, refusal: () => Failure<CallReason>): boolean {
-    const full = this.#open.size >= this.#most;
+    const peer = call.getPeer();
+    const ofPeer = this.#ofPeer.get(peer) ?? 0;
+    const full = this.#open.size >= this.#most || ofPeer >= this.#most * PART_OF_CONNECTION;
     const onEnd = this.#observe(call.getPath());
-    this.#open.set(call, onEnd);
+    this.#open.set(call, { peer, onEnd });
+    this.#ofPeer.set(peer, ofPeer + 1);
     // grpc-js emits this event at the end of every call. The stream has ended only if the server ended the call.
     call.once('cancelled', () => {
       this.#end(call, call.writableEnded ? status.OK : status.CANCELLED);
@@ -70,7 +82,12 @@ export class StreamingCalls {
   }
 
   #end(call: StreamingCall, code: status, reason?: Reason): void {
-    this.#open.get(call)?.(code, reason);
+    const open = this.#open.get(call);
+    if (open === undefined) return;
     this.#open.delete(call);
+    const left = (this.#ofPeer.get(open.peer) ?? 0) - 1;
+    if (left > 0) this.#ofPeer.set(open.peer, left);
+    else this.#ofPeer.delete(open.peer);
+    open.onEnd(code, reason);
   }
 }

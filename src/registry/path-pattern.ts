@@ -9,6 +9,9 @@ export const PATH_MAX = 2048;
  */
 export const PATH_SYNTAX = /^\/(?:[\x21-\x5b\x5d-\x7e]|\\[\x21-\x7e])*$/;
 
+/** A pattern is read up to so many problems: each costs more than the rest of a request. */
+export const PROBLEMS_MAX = 100;
+
 /** The brackets, each opening one at the place of its closing one. */
 const OPENINGS = '([{<';
 const CLOSINGS = ')]}>';
@@ -30,7 +33,9 @@ const FOREIGN =
 /** The name in `<int:id>`; in all others, the first word is the name. */
 const LAST_NAME = /:([A-Za-z_]\w*)>$/;
 
-/** Every problem with a path pattern, a sentence each; empty for a valid pattern. Takes time linear in its length. */
+/**
+ * The first problems with a path pattern, a sentence each; empty for a valid pattern. Takes time linear in its length.
+ */
 export function checkPath(path: string): string[] {
   if (path === '')
     return [`Must be a path pattern of 1 to ${PATH_MAX} characters that begins with "/"; got none.`];
@@ -62,9 +67,11 @@ export function erasePathParameters(path: string): string {
  * - Everything else, as the modifiers `?`, `*` and `+`, is text.
  */
 class PatternReader {
+  /** Different ones among the first `PROBLEMS_MAX`. */
   readonly problems = new Set<string>();
   shape = '';
   readonly #path: string;
+  #found = 0;
   /** The open groups, outermost first. */
   readonly #groups: string[] = [];
   #index = 0;
@@ -80,12 +87,17 @@ class PatternReader {
   constructor(path: string) {
     this.#path = path;
     const stray = NOT_VISIBLE_ASCII.exec(path)?.[0];
-    if (!path.startsWith('/')) this.problems.add(`Must begin with "/"; got ${quote(path)}.`);
+    if (!path.startsWith('/')) this.#report(`Must begin with "/"; got ${quote(path)}.`);
     if (stray !== undefined)
-      this.problems.add(`Must be visible ASCII characters, others percent-encoded; got ${quote(stray)}.`);
-    while (this.#index < path.length) this.#readToken();
+      this.#report(`Must be visible ASCII characters, others percent-encoded; got ${quote(stray)}.`);
+    while (this.#index < path.length && this.#found < PROBLEMS_MAX) this.#readToken();
     this.#endSegment();
     for (const opening of new Set(this.#groups)) this.#reportUnbalanced(opening);
+  }
+
+  #report(problem: string): void {
+    this.#found += 1;
+    this.problems.add(problem);
   }
 
   #readToken(): void {
@@ -129,7 +141,7 @@ class PatternReader {
 
   #readEscape(): void {
     if (this.#index === this.#path.length - 1)
-      this.problems.add('Must have a character after each "\\"; got none after the last one.');
+      this.#report('Must have a character after each "\\"; got none after the last one.');
     this.#take(2);
   }
 
@@ -139,7 +151,7 @@ class PatternReader {
     } else if (this.#readName()) {
       if (this.#match(CONSTRAINT) !== '' && this.#match(GROUP_AFTER_NAME) === '') this.#readOpaque();
     } else {
-      this.problems.add(
+      this.#report(
         `Must have a name of ASCII letters, digits, "_" and "$", or one in double quotes, after each ":", or "\\:" for a literal one; got ${quote(this.#match(NAMELESS))}.`,
       );
       this.#take(1, '\\:');
@@ -161,7 +173,7 @@ class PatternReader {
   #readSlash(): void {
     if (this.#groups.length === 0) {
       if (this.#index > 0 && this.#segmentStart === this.#index)
-        this.problems.add('Must have no empty segment but after a final "/"; got "//".');
+        this.#report('Must have no empty segment but after a final "/"; got "//".');
       this.#endSegment();
     }
     this.#take(1);
@@ -171,9 +183,8 @@ class PatternReader {
   #endSegment(): void {
     const segment = this.#path.slice(this.#segmentStart, this.#index);
     if (segment === '.' || segment === '..')
-      this.problems.add(`Must have no segment "." or ".."; got ${quote(segment)}.`);
-    if (this.#hasQuery)
-      this.problems.add(`Must have no query; got ${quote(this.#path.slice(this.#queryStart))}.`);
+      this.#report(`Must have no segment "." or ".."; got ${quote(segment)}.`);
+    if (this.#hasQuery) this.#report(`Must have no query; got ${quote(this.#path.slice(this.#queryStart))}.`);
     this.#segmentStart = this.#index + 1;
     this.#queryStart = undefined;
     this.#hasQuery = false;
@@ -204,7 +215,7 @@ class PatternReader {
     if (end < this.#path.length && this.#path[end] !== '/') return false;
     const text = this.#path.slice(this.#index, end);
     const name = LAST_NAME.exec(text)?.[1] ?? text.replace(/^\W+/, '').replace(/\W.*$/s, '');
-    this.problems.add(`Must write a parameter as ${quote(`:${name}`)}; got ${quote(text)}.`);
+    this.#report(`Must write a parameter as ${quote(`:${name}`)}; got ${quote(text)}.`);
     this.#take(text.length);
     return true;
   }
@@ -238,10 +249,10 @@ class PatternReader {
 
   #checkReserved(character: '#' | '%' | '?' | '='): void {
     if (character === '#') {
-      this.problems.add('Must have no "#" outside brackets, or "%23" for a literal one; got "#".');
+      this.#report('Must have no "#" outside brackets, or "%23" for a literal one; got "#".');
     } else if (character === '%' && this.#match(ESCAPE) === '') {
       const broken = this.#path.slice(this.#index, this.#index + 3);
-      this.problems.add(
+      this.#report(
         `Must have two hexadecimal digits after each "%", or "%25" for a literal one; got ${quote(broken)}.`,
       );
     } else if (character === '?') {
@@ -252,7 +263,7 @@ class PatternReader {
   }
 
   #reportUnbalanced(bracket: string): void {
-    this.problems.add(
+    this.#report(
       `Must have balanced brackets, or "\\${bracket}" for a literal one; got "${bracket}" without "${counterpartOf(bracket)}".`,
     );
   }

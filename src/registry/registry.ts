@@ -1,6 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 import { countCodePoints, Failure, quote, type Violation } from './failure.js';
+import { PROBLEMS_MAX } from './path-pattern.js';
 import type { RouteStore, Signal } from './route-store.js';
 import { checkDefinition, type Route, type RouteDefinition, sameDefinition, shapeOf } from './route.js';
 
@@ -148,11 +149,13 @@ function checkIdempotencyKeys(idempotencyKeys: readonly IdempotencyKey[]): Viola
 function routeInvalid(violations: readonly Violation[]): Failure {
   const fields = [...new Set(violations.map((violation) => violation.field))];
   const named = fields.slice(0, MAX_NAMED_FIELDS).join(', ');
+  // A path is read only up to so many.
+  const total = violations.length < PROBLEMS_MAX ? violations.length : `${PROBLEMS_MAX} or more`;
   // Gives the number of violations whenever the names do not show it: a response may have no room for all of them.
-  const count = violations.length > fields.length ? `${violations.length} violations of ` : '';
+  const count = violations.length > fields.length ? `${total} violations of ` : '';
   const text =
     fields.length > MAX_NAMED_FIELDS
-      ? `The request is not valid: ${violations.length} violations, the first ones of ${named}.`
+      ? `The request is not valid: ${total} violations, the first ones of ${named}.`
       : `The request is not valid: ${count}${named}.`;
   return new Failure('ROUTE_INVALID', text, { violations });
 }

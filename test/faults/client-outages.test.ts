@@ -138,40 +138,34 @@ describe('beside 20 gets of the same client', () => {
     })));
 });
 
-it.each([
-  { resets: 220, ends: false },
-  { resets: 1_200, ends: true },
-])(
-  '$resets calls that a client resets in one write end their connection: $ends',
-  async ({ resets, ends }) => {
-    const { grpc } = await startProcess({ DATABASE_URL: 'sqlite::memory:' });
-    const socket = socketTo(grpc);
-    onTestFinished(() => {
-      socket.destroy();
+it('220 calls that a client resets in one write do not end their connection', async () => {
+  const { grpc } = await startProcess({ DATABASE_URL: 'sqlite::memory:' });
+  const socket = socketTo(grpc);
+  onTestFinished(() => {
+    socket.destroy();
+  });
+  const fields = grpcHead('/routing.v1.RouteService/GetRoute');
+  const ended = new Promise<boolean>((resolve) => {
+    let answers = 0;
+    const connection = new FrameConnection(socket, {}, ({ type, flags }) => {
+      if (type !== PING || (flags & ACK) === 0) return;
+      answers += 1;
+      // The first answer comes after the server's settings.
+      const calls = answers === 1 ? 220 : 0;
+      for (let i = 0; i < calls; i++) {
+        const stream = connection.begin(i === 0 ? firstBlock(fields) : repeatedBlock(fields));
+        connection.send(RST_STREAM, 0, stream, number(CANCEL));
+      }
+      if (answers === 1) connection.send(PING, 0, 0, Buffer.alloc(8));
+      else resolve(false);
     });
-    const fields = grpcHead('/routing.v1.RouteService/GetRoute');
-    const ended = new Promise<boolean>((resolve) => {
-      let answers = 0;
-      const connection = new FrameConnection(socket, {}, ({ type, flags }) => {
-        if (type !== PING || (flags & ACK) === 0) return;
-        answers += 1;
-        // The first answer comes after the server's settings.
-        const calls = answers === 1 ? resets : 0;
-        for (let i = 0; i < calls; i++) {
-          const stream = connection.begin(i === 0 ? firstBlock(fields) : repeatedBlock(fields));
-          connection.send(RST_STREAM, 0, stream, number(CANCEL));
-        }
-        if (answers === 1) connection.send(PING, 0, 0, Buffer.alloc(8));
-        else resolve(false);
-      });
-      connection.send(PING, 0, 0, Buffer.alloc(8));
-      socket.once('close', () => {
-        resolve(true);
-      });
+    connection.send(PING, 0, 0, Buffer.alloc(8));
+    socket.once('close', () => {
+      resolve(true);
     });
-    expect(await ended).toBe(ends);
-  },
-);
+  });
+  expect(await ended).toBe(false);
+});
 
 it('a silently lost connection is abandoned after 15 seconds, and a new one serves', async () => {
   const { grpc } = await startProcess({ DATABASE_URL: 'sqlite::memory:' });

@@ -67,6 +67,16 @@ describe.each([
     await expect.poll(() => isOpened(session, path)).toBe(true);
   });
 
+  it('is refused to a connection that has an eighth of all, until one of these has ended, and to no other', async () => {
+    const server = await startTestServer({ mostStreamingCalls: 16 });
+    const session = connectTo(server);
+    const [first] = await Promise.all([begun(session, WATCH_PATH), begun(session, WATCH_PATH)]);
+    expect((await outcomeOf(requestOn(session, path).end(EVERYTHING))).code).toBe(codeBeyond);
+    expect(await isOpened(connectTo(server), path)).toBe(true);
+    first.close(constants.NGHTTP2_CANCEL);
+    await expect.poll(() => isOpened(session, path)).toBe(true);
+  });
+
   it('accepts a compressed message', async () => {
     const stream = requestOn(connectTo(await startTestServer()), path, { 'grpc-encoding': 'gzip' });
     const message = path === WATCH_PATH ? EVERYTHING : LIST_SERVICES;
