@@ -1,8 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { createSecureContext } from 'node:tls';
-import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import type { Upstream } from '@route-registry/transcoder';
-import { grpcUpstream, tlsOptions } from '@route-registry/transcoder/grpc-js';
 import type { Logger } from 'pino';
 import type { Authenticator } from './auth/authenticator.js';
 import { CallLog, logCalls, nameCaller } from './calls/call-log.js';
@@ -10,6 +7,7 @@ import type { Interceptor, Method } from './calls/call.js';
 import { Admission, createPipeline, type Pipeline } from './calls/pipeline.js';
 import { MessageCache } from './calls/service.js';
 import { FollowedTls } from './edge/tls.js';
+import { openChannel } from './gateway/channel.js';
 import { createGateway } from './gateway/gateway.js';
 import { requireServing } from './gateway/healthz.js';
 import { HttpServer } from './gateway/http-server.js';
@@ -309,41 +307,19 @@ async function startRest(config: HttpConfig, pipeline: Pipeline | undefined, par
   return `${scheme}://${joinAddress(host, realPort)}${basePath}`;
 }
 
-const CHANNEL_OPTIONS = {
-  // Far larger than any response, which is hardly larger than its request.
-  'grpc.max_receive_message_length': 256 * 1024,
-  // Drops the connection to a silent server after 15 seconds, even without calls: this service allows such pings.
-  'grpc.keepalive_time_ms': 10_000,
-  'grpc.keepalive_timeout_ms': 5_000,
-  'grpc.keepalive_permit_without_calls': 1,
-};
-
 /** Opens a channel to the configured gRPC server or, if there is none, calls the pipeline in this process directly. */
-export async function openUpstream(
+async function openUpstream(
   { upstream: target, upstreamTls }: Pick<HttpConfig, 'upstream' | 'upstreamTls'>,
   pipeline: Pipeline | undefined,
-  parts: Pick<Parts, 'config' | 'closing' | 'logger' | 'fileCheckMs' | 'metrics' | 'tracing'>,
+  parts: Parts,
 ): Promise<Upstream> {
   if (target === undefined && pipeline !== undefined) return memoryUpstream(pipeline);
   if (target === undefined) throw new Error('The gateway has no gRPC server to call.');
   const { config, closing, metrics, tracing } = parts;
   const tlsSettings = 'GRPC_UPSTREAM_CA_FILE, GRPC_UPSTREAM_CERT_FILE or GRPC_UPSTREAM_KEY_FILE';
   const tls = upstreamTls && (await followTls(tlsSettings, upstreamTls, parts));
-  const { verifyOptions, channelOptions } = tlsOptions(target);
-  const identity = (): ChannelCredentials =>
-    tls === undefined
-      ? credentials.createInsecure()
-      : credentials.createFromSecureContext(createSecureContext(tls.latest), verifyOptions);
-  const channel = grpcUpstream(target, {
-    credentials: identity(),
-    // As many as the server lets wait: here nobody knows which calls wait.
-    maxCallsOfCaller: Math.floor(config.limits.maxWaitingCalls / 2),
-    channelOptions: { ...CHANNEL_OPTIONS, ...channelOptions },
-  });
+  const channel = openChannel(target, tls, config.limits);
   metrics?.callsLeftRunning(() => channel.leftRunning);
-  tls?.onRenewed(() => {
-    channel.renew(identity());
-  });
   closing.resource('channel to the gRPC server', () => {
     channel.close();
   });

@@ -58,6 +58,11 @@ export function addressOf(knex: Knex): string | undefined {
   return (knex.userParams as { readonly address?: string } | undefined)?.address;
 }
 
+/** Whether an open database is MySQL or MariaDB; otherwise it is the embedded one. */
+export function isMysql(knex: Knex): boolean {
+  return addressOf(knex) !== undefined;
+}
+
 /** Closes all connections. The file of the embedded database is then complete, and its write-ahead log is empty. */
 export async function closeDatabase(knex: Knex, { engine }: Database): Promise<void> {
   // If the checkpoint fails, for example on a full disk, nothing is lost: the log stays next to the file.

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex';
 import type { Database } from '../settings/database-url.js';
+import { isMysql } from './database.js';
 import { endsConnection } from './driver-errors.js';
-import { createRoutes, isMysql } from './migrations/0001-routes.js';
+import { createRoutes } from './migrations/0001-routes.js';
 import { shapesAsText } from './migrations/0002-shapes-as-text.js';
 import { patternShapes, rereadPaths } from './migrations/0003-pattern-shapes.js';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { isWanted, NotSent, type Waiting } from './batch.js';
-import { addressOf, discard } from './database.js';
+import { addressOf, discard, isMysql } from './database.js';
 import {
   DatabaseError,
   isConflict,
@@ -14,7 +14,6 @@ import {
   translate,
   UnfitSession,
 } from './driver-errors.js';
-import { isMysql } from './migrations/0001-routes.js';
 import {
   boundInsertOf,
   literalInsertOf,

@@ -4,7 +4,8 @@ import { connect as connectSocket, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { status } from '@grpc/grpc-js';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Connections } from '../../src/grpc/connections.js';
 import { WATCH_PATH } from '../../src/grpc/health.js';
 import { firstBlock } from '../../bench/load/hpack.js';
 import { FrameConnection } from '../support/frame-connection.js';
@@ -21,6 +22,7 @@ import {
   sendFields,
   SETTINGS,
 } from '../support/http2-frames.js';
+import { LIMITS } from '../support/grpc-limits.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 import { connectTo, type TestServer, ECHO, startTestServer, SLOW } from '../support/test-grpc-server.js';
 
@@ -121,9 +123,14 @@ describe('a connection', () => {
     expect(code).toBe(status.OK);
   });
 
-  it('is closed gracefully when it has no calls and has been idle for long', async () => {
+  it('is closed gracefully when its calls and watches have ended and it has been idle for long', async () => {
     const server = await startTestServer({ limits: { grpcIdleMs: 200 }, times: FAST });
     const session = connectTo(server);
+    const watch = requestOn(session, WATCH_PATH)
+      .on('error', () => undefined)
+      .end(framed(new Uint8Array()));
+    await once(watch, 'data');
+    watch.close(constants.NGHTTP2_CANCEL);
     await echoes(session);
     const [code] = (await once(session, 'goaway')) as [number];
     expect(code).toBe(constants.NGHTTP2_NO_ERROR);
@@ -355,10 +362,36 @@ describe("a connection's share of streams", () => {
     await expect.poll(() => streamsOf(busy)).toBe(4);
   });
 
+  it('is not reduced by connections that came at once and have left', async () => {
+    const server = await startTestServer({ ...SHARED, times: { checkMs: 60_000 } });
+    const sessions = Array.from({ length: 8 }, () => connectTo(server));
+    await Promise.all(sessions.map((session) => once(session, 'remoteSettings')));
+    for (const session of sessions) session.destroy();
+    await expect
+      .poll(async () => {
+        const session = connectTo(server);
+        await once(session, 'remoteSettings');
+        // The share is announced before the ping is answered.
+        await promisify(session.ping.bind(session))();
+        const streams = streamsOf(session);
+        session.destroy();
+        return streams;
+      })
+      .toBe(4);
+  });
+
   it('is restored at the next check for connections that came at once and stay idle', async () => {
     const server = await startTestServer(SHARED);
     const sessions = Array.from({ length: 8 }, () => connectTo(server));
     await Promise.all(sessions.map((session) => once(session, 'remoteSettings')));
     await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(8).fill(4));
   });
+});
+
+it('nothing keeps the process running once all connections are closed', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const options = { ...LIMITS, ...FAST, sharedStreams: 8, mostStreams: 8 };
+  await new Connections(options).close(8_000);
+  expect(vi.getTimerCount()).toBe(0);
 });

@@ -75,6 +75,15 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
     expect(sent).toEqual(SETTLED);
   });
 
+  it('tells of each duplicate that is refused the first route of its own shape', async () => {
+    const firsts = [entryOf({ path: '/one/:id' }), entryOf({ path: '/other/:id' })];
+    await Promise.all(firsts.map((entry) => database.store.insert(entry, 'allow')));
+    const duplicates = [entryOf({ path: '/other/:key' }), entryOf({ path: '/one/:key' })];
+    await expect(insertAll(duplicates, 'reject')).resolves.toEqual(
+      firsts.map(({ route: { id } }) => ({ outcome: 'duplicate', id })).reverse(),
+    );
+  });
+
   it('is not dissolved by shapes that are new to this instance only', async () => {
     const earlier = Array.from({ length: BATCH }, (_, i) => entryOf({ path: `/new/${i}/:id` }));
     await Promise.all(earlier.map((entry) => database.store.insert(entry, 'allow')));
