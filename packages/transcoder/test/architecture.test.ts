@@ -4,14 +4,7 @@ import { testLayers } from './support/layers.js';
 testLayers({
   src: resolve(import.meta.dirname, '../src'),
   layers: [
-    [
-      'bin.ts',
-      'command.ts',
-      'command-settings.ts',
-      'command-options.ts',
-      'foreign-requests.ts',
-      'printable.ts',
-    ],
+    ['bin.ts', 'command.ts', 'command-settings.ts', 'command-options.ts', 'foreign-requests.ts'],
     ['index.ts', 'reflection.ts', 'reflection', 'grpc-js.ts', 'grpc-js', 'openapi.ts', 'page.ts'],
     ['transcoder.ts'],
     ['page', 'openapi'],
@@ -23,7 +16,7 @@ testLayers({
     ['template'],
     ['failures'],
     ['fields'],
-    ['http-reply.ts', 'upstream.ts', 'counts.ts', 'log.ts', 'request-observer.ts', 'gen'],
+    ['http-reply.ts', 'upstream.ts', 'counts.ts', 'log.ts', 'request-observer.ts', 'printable.ts', 'gen'],
   ],
   packages: ['@bufbuild/protobuf'],
   packagesOfOne: {

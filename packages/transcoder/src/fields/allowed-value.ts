@@ -3,6 +3,7 @@ import { isWrapperDesc } from '@bufbuild/protobuf/wkt';
 import { isAny } from './any-content.js';
 import { hasTextValue, isObject } from './text-value.js';
 import { shortened } from './message-fields.js';
+import { printable } from '../printable.js';
 import { numberForms } from './text-form.js';
 
 /** The values that ProtoJSON allows for each scalar type, as the end of a sentence. */
@@ -77,14 +78,10 @@ export function kindOf(json: JsonValue): string {
   return typeof json === 'object' ? 'an object' : `a ${typeof json}`;
 }
 
-/** Invisible characters, which could make a wrong value look like a right one. */
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-
 /**
  * Text that a client sent, in quotation marks, cut to the maximum length that a response repeats, with invisible
  * characters escaped.
  */
 export function quoted(text: string): string {
-  const escaped = (character: string): string => `\\u{${Number(character.codePointAt(0)).toString(16)}}`;
-  return `"${shortened(text).replace(/["\\]/g, '\\$&').replace(INVISIBLE, escaped)}"`;
+  return `"${printable(shortened(text).replace(/["\\]/g, '\\$&'))}"`;
 }
