@@ -9,10 +9,9 @@ trap 'rm -rf "$fresh"' EXIT
 buf generate --output "$fresh"
 buf generate --output "$fresh" --template packages/transcoder/buf.gen.yaml
 buf generate --output "$fresh" --template packages/client/buf.gen.yaml
-npm run --silent generate:openapi -- "$fresh/src/openapi/gen/openapi.ts"
 mkdir "$fresh/proto"
 npm run --silent generate:descriptors -- "$fresh/proto/route-registry.binpb"
-for generated in src/gen src/openapi/gen packages/transcoder/src/gen packages/client/src/gen proto/route-registry.binpb; do
+for generated in src/gen packages/transcoder/src/gen packages/client/src/gen proto/route-registry.binpb; do
   if ! diff --recursive --brief "$generated" "$fresh/$generated"; then
     echo "$generated does not fit its sources: run npm run generate and commit the result." >&2
     exit 1

@@ -122,21 +122,6 @@ describe('the modules', () => {
     );
     expect(wrong.map(show)).toEqual([]);
   });
-
-  it('of the service do not import the generator of the OpenAPI document', () => {
-    const reached = new Set<string>();
-    const visit = (file: string): void => {
-      if (reached.has(file)) return;
-      reached.add(file);
-      for (const { to } of ours.filter(({ from, typeOnly }) => from === file && !typeOnly)) visit(to);
-    };
-    files.filter((file) => moduleOf(file) !== 'openapi').forEach(visit);
-    const served = [...reached].filter((file) => moduleOf(file) === 'openapi');
-    expect(served.map((file) => relative(SRC, file)).sort()).toEqual([
-      'openapi/documents.ts',
-      'openapi/gen/openapi.ts',
-    ]);
-  });
 });
 
 describe('the files', () => {

@@ -125,7 +125,7 @@ function indexReply(basePath: string, pages: readonly Page[]): ReadReply {
   const index = pageReply({
     path: '',
     contentType: 'application/json',
-    body: Buffer.from(JSON.stringify(Object.fromEntries(places))),
+    body: () => Buffer.from(JSON.stringify(Object.fromEntries(places))),
     headers: BY_ACCEPT,
   });
   const forPeople = named.find(({ contentType }) => contentType.startsWith('text/html'));

@@ -21,7 +21,7 @@ import {
 import { PATH_MAX, PATH_SYNTAX } from '../registry/path-pattern.js';
 import { REQUEST_ID_MAX, REQUEST_ID_SYNTAX } from '../registry/registry.js';
 import { METHOD_MAX, METHOD_SYNTAX, MIDDLEWARE_MAX, NAME_MAX, NAME_SYNTAX } from '../registry/route.js';
-import { DEFAULT_SCOPES, REALM, requiredScopes } from '../routes/route-service.js';
+import { DEFAULT_SCOPES, requiredScopes } from '../routes/route-service.js';
 
 const { fullName, methods } = RouteServiceDefinition;
 
@@ -35,7 +35,7 @@ const TOKEN_COMMAND = `npm run --silent token -- --scope "${DEFAULT_SCOPES.read}
 const FIRST_STEPS = `1. Get a token with \`${TOKEN_COMMAND}\`
    in the folder of the service, or from its issuer.
 2. Click **Authorize** and paste the token, without the word Bearer.
-3. Open an operation and click **Execute**.`;
+3. Open an operation, click **Execute**.`;
 
 const HOW_TO_GET_TOKEN =
   `A JWT (RFC 7519) with \`exp\`, \`sub\`, \`iss\` and \`aud\`, and its scopes in \`scope\` or \`scp\`. A deployment may
@@ -48,9 +48,6 @@ export function describeService(): OpenApi {
   const document = describe({
     ...TRANSCODING,
     descriptorSet,
-    realm: REALM,
-    // The default of MAX_CALLS, which the example of an OVERLOADED error quotes.
-    maxRequests: 2_048,
     info: { title: 'Route Registry', description: `${comments['routing.v1'] ?? ''}\n\n${FIRST_STEPS}` },
     comments: inWordsOfRest(comments),
     facts,
@@ -89,10 +86,6 @@ function inWordsOfRest(texts: Readonly<Record<string, string>>): Record<string, 
 /** The tag of operations outside the contract. */
 const HEALTH_TAG = { name: 'Health', description: 'Whether the service can serve requests.' };
 
-const FAILURES = [400, 429, 500].map(
-  (status) => [status, { $ref: `#/components/responses/Error${status}` }] as const,
-);
-
 const RETRY_AFTER = {
   description: 'The number of seconds to wait before a retry.',
   required: true,
@@ -110,11 +103,11 @@ const healthOperation: Operation = {
   parameters: [{ $ref: '#/components/parameters/X-Request-Id' }],
   responses: {
     200: health('SERVING', 'The service can serve requests.'),
-    ...Object.fromEntries(FAILURES),
+    429: { $ref: '#/components/responses/Error429' },
     503: health('NOT_SERVING', 'The service cannot serve requests, or does not answer.', {
       'Retry-After': RETRY_AFTER,
     }),
-    default: { $ref: '#/components/responses/ErrorOfTransport' },
+    default: { $ref: '#/components/responses/Error' },
   },
 };
 
@@ -136,8 +129,8 @@ function health(
   };
 }
 
-/** The identifier of the route in all examples. */
-const ROUTE_ID = '019aa1c3-5b7e-7d3a-9f41-6c2d8e0b7a54';
+/** The identifier of the route in all examples, which holds the time of its creation. */
+const ROUTE_ID = '01a210f7-ba5c-7c33-a1b5-0f4a1b0b4c1e';
 
 const route = {
   id: { example: ROUTE_ID, present: true },
@@ -149,7 +142,7 @@ const route = {
     example: ['authenticate', 'audit'],
   },
   handler: { bounds: text(NAME_MAX, NAME_SYNTAX), example: 'getUser' },
-  createdAt: { example: '2025-11-20T14:30:05.246Z', present: true },
+  createdAt: { example: '2026-11-25T04:30:00.284Z', present: true },
 } satisfies Record<keyof Route, FieldFacts>;
 
 /** The bounds of request ids, both of calls and of idempotent creates. */
@@ -194,57 +187,15 @@ function text(maxLength: number, syntax: RegExp) {
   return { minLength: 1, maxLength, pattern: syntax.source.replaceAll('\\/', '/') };
 }
 
-const UNKNOWN_FIELD = { field: 'route.handlr', description: 'Must be a known field; got "handlr".' };
-const BAD_REQUEST = {
-  '@type': 'type.googleapis.com/google.rpc.BadRequest',
-  fieldViolations: [UNKNOWN_FIELD],
-};
-
-/** The server's failures by reason, each with an example. The document shows the first example for each status. */
+/** The server's failures by reason. */
 const failures: Readonly<Record<string, FailureFacts>> = {
-  REQUEST_MALFORMED: {
-    code: 'INVALID_ARGUMENT',
-    message: 'The request does not fit the method: route.handlr.',
-    details: [BAD_REQUEST],
-    everywhere: true,
-  },
-  ROUTE_INVALID: {
-    code: 'INVALID_ARGUMENT',
-    message: 'The request is not valid: route.path.',
-    everywhere: true,
-  },
-  TOKEN_INVALID: { code: 'UNAUTHENTICATED', message: 'The token has expired.', everywhere: true },
-  TOKEN_MISSING: {
-    code: 'UNAUTHENTICATED',
-    message:
-      'No bearer token was given: the authorization is missing, or has no token after the word Bearer.',
-    everywhere: true,
-  },
-  SCOPE_MISSING: {
-    code: 'PERMISSION_DENIED',
-    message: 'The token lacks the scope routes:write.',
-    metadata: { scope: 'routes:write' },
-    everywhere: true,
-  },
-  ROUTE_NOT_FOUND: { code: 'NOT_FOUND', message: `There is no route with the id "${ROUTE_ID}".` },
-  ROUTE_EXISTS: {
-    code: 'ALREADY_EXISTS',
-    message: 'A route for GET "/users/:id" already exists; parameter names make no difference.',
-    metadata: { route_id: ROUTE_ID },
-  },
-  REQUEST_ID_REUSED: {
-    code: 'ALREADY_EXISTS',
-    message: 'The request id was already used for another route.',
-    metadata: { route_id: ROUTE_ID },
-  },
-  STORE_UNAVAILABLE: {
-    code: 'UNAVAILABLE',
-    message: 'The route store is unavailable. Try again.',
-    everywhere: true,
-  },
-  KEYS_UNAVAILABLE: {
-    code: 'UNAVAILABLE',
-    message: 'The keys that verify tokens are unavailable. Try again.',
-    everywhere: true,
-  },
+  ROUTE_INVALID: { code: 'INVALID_ARGUMENT', everywhere: true },
+  TOKEN_INVALID: { code: 'UNAUTHENTICATED', everywhere: true },
+  TOKEN_MISSING: { code: 'UNAUTHENTICATED', everywhere: true },
+  SCOPE_MISSING: { code: 'PERMISSION_DENIED', everywhere: true },
+  ROUTE_NOT_FOUND: { code: 'NOT_FOUND' },
+  ROUTE_EXISTS: { code: 'ALREADY_EXISTS' },
+  REQUEST_ID_REUSED: { code: 'ALREADY_EXISTS' },
+  STORE_UNAVAILABLE: { code: 'UNAVAILABLE', everywhere: true },
+  KEYS_UNAVAILABLE: { code: 'UNAVAILABLE', everywhere: true },
 };

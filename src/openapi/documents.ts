@@ -1,5 +1,5 @@
 import { documentPages, type Page } from '@route-registry/transcoder/page';
-import { openApi } from './gen/openapi.js';
+import { describeService } from './document.js';
 
 /**
  * The description of the service for programs and for people: OpenAPI 3.1 at `/openapi.json`, and an interactive page
@@ -9,5 +9,5 @@ import { openApi } from './gen/openapi.js';
  */
 export function createDocuments(basePath: string): readonly Page[] {
   const servers = [{ url: basePath === '' ? '/' : basePath, description: 'This service.' }];
-  return documentPages({ ...openApi, servers });
+  return documentPages(() => ({ ...describeService(), servers }));
 }

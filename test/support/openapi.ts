@@ -18,7 +18,7 @@ interface ServiceDocument extends Omit<OpenApi, 'paths'> {
 /** The OpenAPI document that the service serves. */
 export function openApi(basePath = ''): ServiceDocument {
   const page = createDocuments(basePath).find(({ path }) => path === '/openapi.json');
-  return JSON.parse(Buffer.from(page?.body ?? []).toString()) as ServiceDocument;
+  return JSON.parse(Buffer.from(page?.body() ?? []).toString()) as ServiceDocument;
 }
 
 /** The headers of a documented response, with references resolved. */
@@ -100,6 +100,14 @@ export function validatorOf(document: object): Ajv2020 {
   return ajv;
 }
 
+/** The response for all failures that are not described one by one; the schema of its body has the reasons. */
+const OTHERS: readonly string[] = ['components', 'responses', 'Error'];
+
+/** Whether an operation that can have the status lists it. */
+function mayNotBeMissing(status: number, responses: Operation['responses']): boolean {
+  return (status < 400 || [401, 403, 404, 409, 412].includes(status)) && !(String(status) in responses);
+}
+
 class DocumentCheck {
   readonly #document: ServiceDocument;
   readonly #basePath: string;
@@ -115,21 +123,27 @@ class DocumentCheck {
   problems(method: string, path: string, response: SeenResponse): string[] {
     const template = this.#templateOf(path);
     if (template === undefined) {
-      return this.#differences(['components', 'responses', 'PathUnknown'], 404, method, response);
+      return this.#differences(OTHERS, 404, method, response);
     }
     const operations = this.#document.paths[template] ?? {};
     const verbs = Object.keys(operations).map((verb) => verb.toUpperCase());
     const allowed = [...verbs, ...(verbs.includes('GET') ? ['HEAD'] : []), 'OPTIONS'];
     if (method === 'OPTIONS') return [...allowProblems(response, allowed), ...emptyProblems(response, 204)];
     if (!allowed.includes(method)) {
-      const pointer = ['components', 'responses', 'MethodNotAllowed'];
-      return [...allowProblems(response, allowed), ...this.#differences(pointer, 405, method, response)];
+      const headers = new Headers(response.headers);
+      // Of no operation, and so not described.
+      headers.delete('allow');
+      const rest = this.#differences(OTHERS, 405, method, { ...response, headers });
+      return [...allowProblems(response, allowed), ...rest];
     }
     const verb = method === 'HEAD' ? 'get' : method.toLowerCase();
     const pointer = ['paths', template, verb, 'responses', String(response.status)];
-    const found = operations[verb]?.responses[String(response.status)];
-    if (found === undefined) return ['The status is not documented.'];
+    const responses = operations[verb]?.responses ?? {};
+    const found = responses[String(response.status)] ?? responses['default'];
+    if (found === undefined || mayNotBeMissing(response.status, responses))
+      return ['The status is not documented.'];
     const target = isReference(found) ? found.$ref.slice(2).split('/') : pointer;
+    if (target.join() === OTHERS.join()) return this.#differences(OTHERS, response.status, method, response);
     return this.#differences(target, response.status, method, response);
   }
 
@@ -178,7 +192,7 @@ class DocumentCheck {
     const reason = reasonOf(body);
     return [
       ...this.#schemaProblems([...pointer, 'content', type, 'schema'], body, 'The body'),
-      ...(reason === undefined || described.description.includes(`\`${reason}\``)
+      ...(reason === undefined || pointer === OTHERS || described.description.includes(`\`${reason}\``)
         ? []
         : [`The reason ${reason} is not documented here.`]),
     ];

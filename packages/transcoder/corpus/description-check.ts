@@ -9,8 +9,6 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 const REDOCLY_RULES = {
   // A contract has no license to name.
   'info-license': 'off',
-  // OpenAPI has no place for the answers to unknown paths and methods.
-  'no-unused-components': 'off',
   // The transcoder prefers literals, which is what contracts rely on.
   'no-ambiguous-paths': 'off',
   // At most one member of a oneof is described as what may not be required together.
@@ -23,8 +21,6 @@ const SPECTRAL_WARNINGS = new Set<string | number>([
   'info-contact',
   // Its methods have comments of one sentence, or none.
   'operation-description',
-  // OpenAPI has no place for the answers to unknown paths and methods.
-  'oas3-unused-component',
 ]);
 
 /**

@@ -11,6 +11,6 @@ export function serveWithPage(descriptorSet: Uint8Array, target: string): Server
     descriptorSet,
     upstream: grpcUpstream(target, { credentials: credentials.createInsecure() }),
   };
-  const pages = documentPages(describe(options));
+  const pages = documentPages(() => describe(options));
   return createServer(withPages(createTranscoder(options), pages)).on('close', options.upstream.close);
 }

@@ -130,7 +130,7 @@ async function serve(
     } as const;
     const transcoder = createTranscoder(options);
     const document = describe(options);
-    const pages = documentPages(document);
+    const pages = documentPages(() => document);
     const serving = (handler: Transcoder['handler']): RequestListener =>
       guarded(withPages({ handler, respond: transcoder.respond }, pages));
     for (const event of ['request', 'checkContinue', 'clientError', 'connect'])
@@ -238,10 +238,9 @@ function requestLine({ method, path, status, reason, ms, requestId }: RequestFie
   return parts.filter((part) => part !== undefined).join(' ');
 }
 
-/** One line for each HTTP method and path that is served. */
+/** One line for each HTTP method and path that is described. */
 function linesOf({ paths }: OpenApi): string[] {
-  return Object.entries(paths).flatMap(([path, { 'x-additionalOperations': others = {}, ...operations }]) => [
-    ...Object.keys(operations).map((verb) => `${verb.toUpperCase().padEnd(6)} ${path}`),
-    ...Object.keys(others),
-  ]);
+  return Object.entries(paths).flatMap(([path, operations]) =>
+    Object.keys(operations).map((verb) => `${verb.toUpperCase().padEnd(6)} ${path}`),
+  );
 }

@@ -1,7 +1,7 @@
 import { targetOf } from './http/exchange.js';
 import { requestTarget } from './http/head.js';
 import type { OpenApi } from './openapi/open-api.js';
-import { type Page, pageReply, readOnly } from './page/page.js';
+import { once, type Page, pageReply, readOnly } from './page/page.js';
 import { swaggerUi } from './page/swagger-ui.js';
 import type { Transcoder } from './transcoder.js';
 
@@ -10,16 +10,19 @@ export { type Page, pageReply, type ReadReply, readOnly } from './page/page.js';
 /**
  * Returns the pages that document a service: the OpenAPI document at `/openapi.json`, and at `/docs` Swagger UI with
  * its assets, which can also send requests.
+ *
+ * @param describe makes the document; called once, at the first request that needs it
  */
-export function documentPages(document: OpenApi): Page[] {
+export function documentPages(describe: () => OpenApi): Page[] {
+  const document = once(describe);
   const description: Page = {
     path: '/openapi.json',
     name: 'openapi',
     contentType: 'application/json',
-    body: Buffer.from(JSON.stringify(document)),
+    body: () => Buffer.from(JSON.stringify(document())),
     headers: { 'X-Content-Type-Options': 'nosniff' },
   };
-  return [description, ...swaggerUi(document.info.title)];
+  return [description, ...swaggerUi(() => document().info.title)];
 }
 
 /**

@@ -1,22 +1,32 @@
 import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { createTranscoder } from '../src/index.js';
-import { documentPages, withPages } from '../src/page.js';
+import { documentPages, type Page, withPages } from '../src/page.js';
 import { errorOf, httpRequest, reasonOf, type HttpRequest } from './support/http-request.js';
 import { shopImage } from './support/library-contract.js';
 import { shop } from './support/described.js';
 import { listening } from './support/opening.js';
 
 /** Serves the shop with its OpenAPI document and page. */
-async function serve(basePath = ''): Promise<(request: HttpRequest) => ReturnType<typeof httpRequest>> {
+async function serve(
+  basePath = '',
+  pages?: readonly Page[],
+): Promise<(request: HttpRequest) => ReturnType<typeof httpRequest>> {
+  const origin = await serveAt(basePath, pages);
+  return (request) => httpRequest(origin, request);
+}
+
+/** The same, by its origin. */
+async function serveAt(
+  basePath = '',
+  pages: readonly Page[] = documentPages(() => shop({ basePath, info: { title: 'Shop <&>' } })),
+): Promise<string> {
   const unary = () => ({ code: 5, details: 'There is no such item.', answered: true });
   const transcoder = createTranscoder({ descriptorSet: shopImage, upstream: { unary }, basePath });
-  const pages = documentPages(shop({ basePath, info: { title: 'Shop <&>' } }));
   const server = createServer(
     basePath === '' ? withPages(transcoder, pages) : withPages(transcoder, pages, basePath),
   );
-  const origin = await listening(server);
-  return (request) => httpRequest(origin, request);
+  return listening(server);
 }
 
 describe('the pages of an OpenAPI document', () => {
@@ -52,6 +62,45 @@ describe('the pages of an OpenAPI document', () => {
       servers: [{ url: '/api' }],
     });
     expect((await send({ path: '/openapi.json' })).status).toBe(404);
+  });
+
+  it.each(['/docs/swagger-ui.js', '/docs/swagger-ui.css'])(
+    'are compressed for clients that accept it: %s',
+    async (path) => {
+      const response = async (accepted?: string, more: Record<string, string> = {}): Promise<Response> =>
+        fetch((await serveAt()) + path, { headers: { ...more, 'accept-encoding': accepted ?? 'identity' } });
+      const plain = await response();
+      expect(Object.fromEntries(plain.headers)).toMatchObject({ vary: 'Accept-Encoding' });
+      expect(plain.headers.has('content-encoding')).toBe(false);
+      const text = await plain.text();
+      for (const accepted of ['gzip', 'br, GZIP;q=0.5', '*']) {
+        const packed = await response(accepted);
+        expect(Object.fromEntries(packed.headers)).toMatchObject({
+          'content-encoding': 'gzip',
+          vary: 'Accept-Encoding',
+        });
+        expect(Number(packed.headers.get('content-length'))).toBeLessThan(text.length / 2);
+        expect(packed.headers.get('etag')).not.toBe(plain.headers.get('etag'));
+        expect(await packed.text()).toBe(text);
+        const tag = { 'if-none-match': String(packed.headers.get('etag')) };
+        expect((await response(accepted, tag)).status).toBe(304);
+        expect((await response('identity', tag)).status).toBe(200);
+      }
+      for (const refused of ['br', 'gzip;q=0', 'gzip;q=0, *'])
+        expect((await response(refused)).headers.has('content-encoding')).toBe(false);
+    },
+  );
+
+  it('are described once, and only when somebody asks', async () => {
+    let times = 0;
+    const pages = documentPages(() => {
+      times += 1;
+      return shop();
+    });
+    expect(times).toBe(0);
+    const send = await serve('', pages);
+    await Promise.all(['/docs', '/openapi.json', '/openapi.json'].map((path) => send({ path })));
+    expect(times).toBe(1);
   });
 
   it('are read-only, and 304 for a client that has them', async () => {

@@ -29,7 +29,7 @@ export const failures = {
 export type FailureReason = keyof typeof failures;
 
 /** All reasons: those, and the ones of calls that the upstream could not complete. */
-const statuses = {
+export const statuses = {
   ...failures,
   CANCELLED: { code: Code.CANCELLED, httpStatus: 499 },
   UPSTREAM_UNAVAILABLE: { code: Code.UNAVAILABLE, httpStatus: 503 },

@@ -1,5 +1,5 @@
 import type { Binding, BoundVariable } from '../template/binding.js';
-import { isStart, type PathTemplate, spans } from '../template/path-template.js';
+import { type PathTemplate, spans } from '../template/path-template.js';
 import { Names } from './names.js';
 
 /** A wildcard of a path template, which becomes a path parameter. */
@@ -8,7 +8,7 @@ export interface Wildcard {
   readonly name: string;
   /** The variable that the wildcard belongs to; undefined for none. */
   readonly variable: BoundVariable | undefined;
-  /** The text of the variable before the wildcard: `shelves/{shelf}/books/`. */
+  /** The text of the variable before the wildcard: `shelves/{name}/books/`. */
   readonly before: string;
   /** The text of the variable after the wildcard. */
   readonly after: string;
@@ -18,7 +18,7 @@ export interface Wildcard {
 
 /** The place of a binding in an OpenAPI document. */
 export interface DescribedPath {
-  /** The path with one parameter for each wildcard: `/v1/shelves/{shelf}/books/{book}`. */
+  /** The path with one parameter for each wildcard: `/v1/shelves/{name}/books/{name_2}`. */
   readonly path: string;
   readonly wildcards: readonly Wildcard[];
 }
@@ -75,10 +75,7 @@ function variableAt(
   return variables.find((variable) => spans(variable, place, segments));
 }
 
-/**
- * The names of the parameters at the given places: that of the variable if the wildcard is all of it, otherwise one
- * made from the collection before the wildcard.
- */
+/** The names of the parameters at the given places: those of their variables, with a number from the second on. */
 function parameterNames(
   { segments }: PathTemplate,
   places: readonly number[],
@@ -87,20 +84,6 @@ function parameterNames(
   const names = new Names();
   return places.map((place) => {
     const variable = variableAt(place, segments, variables);
-    const field = variable?.fieldPath.join('_') ?? 'segment';
-    const isWhole =
-      variable && isStart(variable, place, segments) && segments.slice(place, variable.end).length === 1;
-    const before = segments[place - 1] ?? '';
-    const collection = /^[A-Za-z]\w*$/.test(before) ? singular(before) : field;
-    return names.of(place, isWhole ? field : collection, field);
+    return names.of(place, variable?.fieldPath.join('_') ?? 'segment');
   });
-}
-
-/** The singular of a collection in a resource name: `shelves` becomes `shelf`. */
-function singular(collection: string): string {
-  return collection
-    .replace(/(?<=[a-z]{2})ies$/, 'y')
-    .replace(/(?<=l|ea)ves$/, 'f')
-    .replace(/(?<=ss|sh|ch|x)es$/, '')
-    .replace(/(?<=[^su])s$/, '');
 }

@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '@bufbuild/protobuf';
+import type { JsonValue } from '@bufbuild/protobuf';
 import type { Code } from '../gen/google/rpc/code_pb.js';
 import type { TranscoderOptions } from '../options.js';
 import type { Upstream } from '../upstream.js';
@@ -34,12 +34,6 @@ export interface HeaderFacts {
 export interface FailureFacts {
   /** The gRPC code. */
   readonly code: Exclude<keyof typeof Code, 'OK'>;
-  /** The error message in the example. */
-  readonly message: string;
-  /** The metadata of the `google.rpc.ErrorInfo`. */
-  readonly metadata?: Readonly<Record<string, string>> | undefined;
-  /** Further error details in ProtoJSON, each with `@type`. */
-  readonly details?: readonly JsonObject[] | undefined;
   /**
    * Whether every method may return the failure. If false, only methods whose comments name its reason in backquotes
    * do. Default: false.

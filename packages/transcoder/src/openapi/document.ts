@@ -8,7 +8,6 @@ import { ContractFacts } from './contract-facts.js';
 import type { DescriptionOptions, Security } from './description-options.js';
 import { ErrorResponses } from './error-responses.js';
 import { ERROR_SCHEMAS, errorSchemas } from './error-schemas.js';
-import { FailureExamples } from './failure-examples.js';
 import { MessageSchemas, type SchemaParts } from './message-schemas.js';
 import { Names } from './names.js';
 import type { Info, OpenApi } from './open-api.js';
@@ -18,11 +17,6 @@ import { Paths } from './paths.js';
 import { RequestHeaders } from './request-headers.js';
 import { DescribedHeaders } from './response-headers.js';
 import { sourceComments } from './source-comments.js';
-
-const METHODS_AND_PATHS =
-  `HEAD is answered like GET, without the body; OPTIONS with 204 and \`Allow\`. Any other method on a path is
-answered with \`METHOD_NOT_ALLOWED\`, and any other path with \`PATH_UNKNOWN\`; neither needs a token.
-Paths are case-sensitive and have no trailing slash.`.replaceAll('\n', ' ');
 
 const DESCRIPTION_KINDS = {
   info: OBJECT,
@@ -68,8 +62,7 @@ export function describe(given: DescriptionOptions): OpenApi {
     requestHeaders.requestId,
     headers ?? {},
   );
-  const examples = new FailureExamples({ ...options, registry, domain, realm: given.realm ?? domain });
-  const errors = new ErrorResponses(examples, failures, responseHeaders);
+  const errors = new ErrorResponses(failures, responseHeaders);
   const { schemes, requirements, methods } = security ?? defaultSecurity(forwardedHeaders);
   const operations = new Operations({
     comments: parts.comments,
@@ -96,7 +89,7 @@ export function describe(given: DescriptionOptions): OpenApi {
     components: {
       schemas: {
         ...schemas.components,
-        ...errorSchemas({ domain, reasons: errors.reasons, given: failures }),
+        ...errorSchemas({ domain, reasons: errors.reasons, closed: failures !== undefined }),
       },
       parameters: requestHeaders.components,
       headers: responseHeaders.components,
@@ -119,7 +112,7 @@ function infoOf(
 ): Info {
   const version = home.slice(home.lastIndexOf('.') + 1);
   const info = { title: domain, version, description: comments.named(home), ...given };
-  const texts = [info.description, METHODS_AND_PATHS, ...manners].filter((text) => text !== '');
+  const texts = [info.description, ...manners].filter((text) => text !== '');
   return { ...info, description: texts.join('\n\n') };
 }
 

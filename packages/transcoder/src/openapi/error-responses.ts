@@ -1,202 +1,134 @@
 import { STATUS_CODES } from 'node:http';
-import type { JsonValue } from '@bufbuild/protobuf';
-import { methodNotAllowed, pathUnknown } from '../failures/failure.js';
-import type { FailureExample, FailureExamples } from './failure-examples.js';
+import { httpStatusOf, statuses } from '../failures/failure.js';
+import { Code } from '../gen/google/rpc/code_pb.js';
 import type { DescriptionOptions } from './description-options.js';
 import type { Header, Headers, Response, Responses } from './open-api.js';
 import { type DescribedHeaders, exactly, header } from './response-headers.js';
 
-/** The reasons that say nothing about an operation. A status that has no other reason is described under `default`. */
-const OF_TRANSPORT: ReadonlySet<string> = new Set([
-  'REQUEST_TIMED_OUT',
-  'TARGET_TOO_LONG',
-  'HEADERS_TOO_LARGE',
-  'CANCELLED',
-  'TRANSFER_CODING_UNSUPPORTED',
+/** The statuses that a caller can do something about. All others are described as one. */
+const STATUSES = [400, 401, 403, 404, 409, 412, 413, 415, 429, 503];
+
+/** The transcoder's own reasons that belong to no operation. */
+const OUTSIDE: ReadonlySet<string> = new Set(['PATH_UNKNOWN', 'METHOD_NOT_ALLOWED']);
+/** The transcoder's own reasons that only some operations have. */
+const OF_SOME: ReadonlySet<string> = new Set([
+  'PRECONDITION_FAILED',
+  'REQUEST_TOO_LARGE',
+  'CONTENT_TYPE_UNSUPPORTED',
 ]);
 
-/** The phrase of 499, which is in no RFC, only in google/rpc/code.proto. */
-const NON_STANDARD = 'Client Closed Request';
-
 const TEXT = { type: 'string' };
-const SECONDS = { type: 'integer', minimum: 0 };
-const CHALLENGE = 'The kind of token that is required (RFC 6750).';
-const PAUSE = 'The number of seconds to wait before a retry.';
-const MEDIA_TYPE = 'The media type that is accepted.';
-const CODING = 'The content coding that is accepted; sent when the content coding was refused.';
-const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };
-/** The component of `default`. */
-const OTHERS = 'ErrorOfTransport';
-/** The same, if the failures of the server are unknown. */
-const OTHERS_AND_UNKNOWN = 'ErrorOfService';
+const CHALLENGE = header('The kind of token that is required (RFC 6750).', TEXT);
+const PAUSE = header('The number of seconds to wait before a retry.', { type: 'integer', minimum: 0 }, 1);
+const MEDIA_TYPE = header('The media type that is accepted.', exactly('application/json'));
+const CODING = header(
+  'The content coding that is accepted; sent when the content coding was refused.',
+  exactly('identity'),
+);
 
-/** The headers of errors besides those of every response, from an example of their value. */
-const known: Readonly<Record<string, (value: string) => Header>> = {
-  'WWW-Authenticate': (value) => header(CHALLENGE, TEXT, value),
-  Allow: (value) => header('The HTTP methods that the path supports.', TEXT, value),
-  'Accept-Post': (value) => header(MEDIA_TYPE, exactly(value)),
-  'Accept-Patch': (value) => header(MEDIA_TYPE, exactly(value)),
-  'Accept-Encoding': (value) => header(CODING, exactly(value)),
-  'Retry-After': (value) => header(PAUSE, SECONDS, Number(value)),
-};
+const CONTENT = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } };
 
-const ERROR = { $ref: '#/components/schemas/Error' };
-
-/** Failures that share one response. */
-interface Group {
-  /** The name of the component. */
-  readonly name: string;
+/** A failure that operations can return. */
+interface Failure {
+  readonly reason: string;
   readonly status: number;
-  readonly failures: readonly FailureExample[];
-  /** Returns whether operations with the HTTP method have the response. Default: all have it. */
-  readonly verbs?: (verb: string) => boolean;
+  /** Whether every operation can return it. */
+  readonly everywhere: boolean;
 }
 
-/**
- * The error responses: one for each status, with all its reasons and an example of the first, and one for all statuses
- * that only the transport can cause.
- */
+/** The error responses: one for each status that a caller can do something about, and one for all others. */
 export class ErrorResponses {
-  /** Whether the failures of the server are known. */
-  readonly closed: boolean;
   /** All known reasons, sorted. */
   readonly reasons: readonly string[];
+  /** Whether the failures of the server are known. */
+  readonly #closed: boolean;
   readonly #headers: DescribedHeaders;
-  readonly #groups: readonly Group[];
-  readonly #ofTransport: readonly Group[];
-  readonly #used = new Set<string>();
+  readonly #failures: readonly Failure[];
+  readonly #used = new Set<number>();
+  /** The headers in which operations say what media type they accept. */
+  readonly #accepting = new Set<string>();
 
   /** @param given the failures of the server; undefined if they are unknown */
-  constructor(examples: FailureExamples, given: DescriptionOptions['failures'], headers: DescribedHeaders) {
-    this.closed = given !== undefined;
+  constructor(given: DescriptionOptions['failures'], headers: DescribedHeaders) {
+    this.#closed = given !== undefined;
     this.#headers = headers;
-    const ofServer = Object.entries(given ?? {}).map(([reason, facts]) => examples.ofServer(reason, facts));
-    const groups = groupsOf([...ofServer, ...examples.own()]);
-    this.#ofTransport = groups.filter(isOfTransport);
-    this.#groups = [
-      ...groups.filter((group) => !isOfTransport(group)),
-      {
-        name: 'Error415',
-        status: 415,
-        failures: examples.unsupported('POST'),
-        verbs: (verb) => verb !== 'PATCH',
-      },
-      {
-        name: 'Error415Patch',
-        status: 415,
-        failures: examples.unsupported('PATCH'),
-        verbs: (verb) => verb === 'PATCH',
-      },
-      { name: 'PathUnknown', status: 404, failures: [examples.of(pathUnknown())], verbs: () => false },
-      {
-        name: 'MethodNotAllowed',
-        status: 405,
-        failures: [examples.of(methodNotAllowed(ALLOW))],
-        verbs: () => false,
-      },
-    ];
-    this.reasons = [...new Set([...this.#groups, ...this.#ofTransport].flatMap(reasonsOf))].sort();
+    const ofServer = Object.entries(given ?? {}).map(([reason, { code, everywhere = false }]) => ({
+      reason,
+      status: httpStatusOf(Code[code]),
+      everywhere,
+    }));
+    const own = Object.entries(statuses)
+      // The paths of streams of requests are not described.
+      .filter(([reason]) => reason !== 'REQUEST_STREAM_UNSUPPORTED')
+      .map(([reason, { httpStatus }]) => ({ reason, status: httpStatus, everywhere: !OF_SOME.has(reason) }));
+    this.reasons = [...new Set([...ofServer, ...own].map(({ reason }) => reason))].sort();
+    this.#failures = [...ofServer, ...own].filter(({ reason }) => !OUTSIDE.has(reason));
   }
 
   /**
    * References to the error responses of an operation, by status: those of all operations, and those with one of the
    * reasons.
    *
-   * @param reasons the reasons that the comment of the method names or its rule implies
+   * @param reasons the reasons that the comment of the method names, or its rule or its body implies
    */
   of(verb: string, reasons: ReadonlySet<string>): Responses {
-    const met = this.#groups.filter(
-      ({ failures, verbs = () => true }) =>
-        verbs(verb) && failures.some(({ reason, everywhere }) => everywhere || reasons.has(reason)),
+    const met = STATUSES.filter((status) =>
+      this.#failures.some((each) => each.status === status && (each.everywhere || reasons.has(each.reason))),
     );
-    const named = met.map(({ name, status }) => [String(status), name] as const);
-    const all = [...named, ['default', this.#others] as const];
-    for (const [, name] of all) this.#used.add(name);
-    return Object.fromEntries(
-      all.map(([status, name]) => [status, { $ref: `#/components/responses/${name}` }]),
-    );
-  }
-
-  /** The responses that operations refer to, and those for unknown paths and unsupported HTTP methods. */
-  components(): Record<string, Response> {
-    const shown = this.#groups.filter(({ name }) => this.#used.has(name) || !name.startsWith('Error'));
+    for (const status of met) this.#used.add(status);
+    if (met.includes(415)) this.#accepting.add(verb === 'PATCH' ? 'Accept-Patch' : 'Accept-Post');
     return Object.fromEntries([
-      ...shown.map((group) => [group.name, this.#response(group)] as const),
-      [this.#others, this.#responseOfOthers()] as const,
+      ...met.map((status) => [String(status), reference(`Error${status}`)] as const),
+      ['default', reference('Error')] as const,
     ]);
   }
 
-  get #others(): string {
-    return this.closed ? OTHERS : OTHERS_AND_UNKNOWN;
+  /** The responses that operations refer to. */
+  components(): Record<string, Response> {
+    const used = STATUSES.filter((status) => this.#used.has(status));
+    // A server whose failures are unknown may also refuse a token, or ask for a pause.
+    const unknown = { 'WWW-Authenticate': optional(CHALLENGE), 'Retry-After': optional(PAUSE) };
+    return {
+      ...Object.fromEntries(used.map((status) => [`Error${status}`, this.#response(status)] as const)),
+      Error: {
+        description: 'Any other failure; its `reason` says which.',
+        headers: { ...this.#headers.of(undefined), ...(this.#closed ? {} : unknown) },
+        content: CONTENT,
+      },
+    };
   }
 
-  #response({ status, failures }: Group): Response {
-    const reasons = [...new Set(failures.map(({ reason }) => `\`${reason}\``))].join(', ');
-    const others = this.closed ? '' : ', or a reason of the service';
+  #response(status: number): Response {
+    const met = this.#failures.filter((each) => each.status === status);
+    const reasons = [...new Set(met.map(({ reason }) => `\`${reason}\``))].join(', ');
+    const others = this.#closed ? '' : ', or a reason of the service';
     return {
-      description: `${STATUS_CODES[status] ?? NON_STANDARD}: ${reasons}${others}.`,
-      headers: { ...this.#headers.of(undefined), ...headersOf(failures) },
-      content: { 'application/json': { schema: ERROR, examples: exampleOf(failures) } },
+      description: `${String(STATUS_CODES[status])}: ${reasons}${others}.`,
+      headers: { ...this.#headers.of(undefined), ...this.#headersOf(status) },
+      content: CONTENT,
     };
   }
 
-  /** The response for all failures of the transport, and for those of the server that are unknown. */
-  #responseOfOthers(): Response {
-    const transport = this.#ofTransport.flatMap((group) =>
-      reasonsOf(group).map((reason) => `${group.status} \`${reason}\``),
-    );
-    const unknown = {
-      'WWW-Authenticate': { ...header(CHALLENGE, TEXT), required: false },
-      'Retry-After': { ...header(PAUSE, SECONDS), required: false },
+  #headersOf(status: number): Headers {
+    const accepting = [...this.#accepting].map((name) => [
+      name,
+      this.#accepting.size === 1 ? MEDIA_TYPE : optional(MEDIA_TYPE),
+    ]);
+    const known: Readonly<Record<number, Headers>> = {
+      401: { 'WWW-Authenticate': CHALLENGE },
+      403: { 'WWW-Authenticate': optional(CHALLENGE) },
+      415: { ...Object.fromEntries(accepting), 'Accept-Encoding': optional(CODING) },
+      429: { 'Retry-After': PAUSE },
+      503: { 'Retry-After': PAUSE },
     };
-    return {
-      description: `${this.closed ? 'The' : 'Any other failure of the service, or the'} request did not pass the transport: ${transport.join(', ')}.`,
-      headers: { ...this.#headers.of(undefined), ...(this.closed ? {} : unknown) },
-      content: { 'application/json': { schema: ERROR } },
-    };
+    return known[status] ?? {};
   }
 }
 
-function reasonsOf({ failures }: Group): string[] {
-  return failures.map(({ reason }) => reason);
+function optional(each: Header): Header {
+  return { ...each, required: false };
 }
 
-function isOfTransport(group: Group): boolean {
-  return reasonsOf(group).every((reason) => OF_TRANSPORT.has(reason));
-}
-
-/** One group for each status. */
-function groupsOf(failures: readonly FailureExample[]): Group[] {
-  const statuses = [...new Set(failures.map(({ reply }) => reply.status))].sort((one, other) => one - other);
-  return statuses.map((status) => {
-    const all = failures.filter(({ reply }) => reply.status === status);
-    const first = new Map(all.toReversed().map((failure) => [failure.reason, failure]));
-    // The first failure of each reason, in the original order.
-    return {
-      name: `Error${status}`,
-      status,
-      failures: all.filter((each) => first.get(each.reason) === each),
-    };
-  });
-}
-
-/** The error of the first failure, by its reason. */
-function exampleOf(failures: readonly FailureExample[]) {
-  return Object.fromEntries(
-    failures.slice(0, 1).map(({ reason, reply }) => [reason, { value: JSON.parse(reply.body) as JsonValue }]),
-  );
-}
-
-/** The headers that at least one of the failures has; required if all have them. */
-function headersOf(failures: readonly FailureExample[]): Headers {
-  const sent = failures.flatMap(({ reply }) => Object.entries(reply.headers));
-  const names = [...new Set(sent.map(([name]) => name))];
-  return Object.fromEntries(
-    Object.entries(known)
-      .filter(([name]) => names.includes(name))
-      .map(([name, describe]) => {
-        const values = sent.filter(([each]) => each === name).map(([, value]) => value);
-        return [name, { ...describe(String(values[0])), required: values.length === failures.length }];
-      }),
-  );
+function reference(name: string) {
+  return { $ref: `#/components/responses/${name}` };
 }

@@ -1,8 +1,9 @@
 import type { JsonValue } from '@bufbuild/protobuf';
 import { Code } from '../gen/google/rpc/code_pb.js';
-import type { FailureFacts } from './description-options.js';
-import { TYPE_PREFIX } from './failure-examples.js';
 import type { Schema } from './open-api.js';
+
+/** The prefix of the `@type` of `google.rpc` messages in `details`. */
+const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';
 
 /** The messages in `details` that the transcoder itself writes. */
 const DETAILS = ['ErrorInfo', 'BadRequest', 'RetryInfo', 'RequestInfo'];
@@ -16,15 +17,12 @@ interface KnownFailures {
   readonly domain: string;
   /** All reasons that errors may give. */
   readonly reasons: readonly string[];
-  /** The failures of the server; undefined if they are unknown, so that errors may have other reasons and details. */
-  readonly given: Readonly<Record<string, FailureFacts>> | undefined;
+  /** Whether the failures of the server are known; if not, errors may have other reasons and details. */
+  readonly closed: boolean;
 }
 
 /** The schemas of errors (AIP-193). */
-export function errorSchemas({ domain, reasons, given }: KnownFailures): Record<string, Schema> {
-  const facts = Object.values(given ?? {}).flatMap(({ metadata = {} }) => Object.keys(metadata));
-  const examples = [...new Set(facts)].sort().map((name) => `\`${name}\``);
-  const forExample = examples.length === 0 ? '' : `, for example ${examples.join(' or ')}`;
+export function errorSchemas({ domain, reasons, closed }: KnownFailures): Record<string, Schema> {
   return {
     Error: {
       type: 'object',
@@ -42,25 +40,24 @@ export function errorSchemas({ domain, reasons, given }: KnownFailures): Record<
               description: 'The kind of failure, for programs; `reason` is more exact.',
             },
             message: { type: 'string', description: 'What went wrong, for people. The wording may change.' },
-            details: given === undefined ? openDetails() : closedDetails(),
+            details: closed ? closedDetails() : openDetails(),
           },
         },
       },
     },
     ErrorInfo: detail('ErrorInfo', 'What went wrong, for programs.', ['reason', 'domain'], {
-      reason:
-        given === undefined
-          ? { type: 'string', description: 'Why the request failed.', examples: [...reasons] }
-          : { type: 'string', enum: [...reasons], description: 'Why the request failed.' },
+      reason: closed
+        ? { type: 'string', enum: [...reasons], description: 'Why the request failed.' }
+        : { type: 'string', description: 'Why the request failed.', examples: [...reasons] },
       domain: {
         type: 'string',
-        ...(given === undefined ? { examples: [domain] } : { const: domain }),
+        ...(closed ? { const: domain } : { examples: [domain] }),
         description: 'The service that defines the reason.',
       },
       metadata: {
         type: 'object',
         additionalProperties: { type: 'string' },
-        description: `Facts that belong to the reason${forExample}.`,
+        description: 'Facts that belong to the reason.',
       },
     }),
     BadRequest: detail('BadRequest', 'Every problem in the request.', ['fieldViolations'], {
@@ -85,7 +82,7 @@ export function errorSchemas({ domain, reasons, given }: KnownFailures): Record<
     RequestInfo: detail('RequestInfo', 'The call, as it appears in the log.', ['requestId'], {
       requestId: { type: 'string', description: 'The same as in the header `X-Request-Id`.' },
     }),
-    ...(given === undefined ? { [OTHER]: otherDetail() } : {}),
+    ...(closed ? {} : { [OTHER]: otherDetail() }),
   };
 }
 

@@ -70,13 +70,7 @@ export interface Operation {
 }
 
 /** The operations of a path, by HTTP method in lower case. */
-export interface PathItem extends Readonly<Partial<Record<Verb, Operation>>> {
-  /**
-   * Operations that OpenAPI 3.1 has no place for, by HTTP method and template: those of other HTTP methods, and those
-   * of a second template with the same OpenAPI path.
-   */
-  readonly 'x-additionalOperations'?: Readonly<Record<string, Operation>>;
-}
+export type PathItem = Readonly<Partial<Record<Verb, Operation>>>;
 
 /** The HTTP methods of OpenAPI 3.1. */
 export const VERBS = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const;

@@ -63,7 +63,11 @@ export class Operations {
     const required = security[`${method.parent.typeName}.${method.name}`];
     const query = parameters.inQuery(binding);
     const texts = [comments.description(method), query.note].filter((text) => text !== '');
-    const conditional = rule.creates === true || rule.caching !== undefined ? ['PRECONDITION_FAILED'] : [];
+    const body = this.#requestBody(binding, verb);
+    const implied = [
+      ...(rule.creates === true || rule.caching !== undefined ? ['PRECONDITION_FAILED'] : []),
+      ...('requestBody' in body ? ['REQUEST_TOO_LARGE', 'CONTENT_TYPE_UNSUPPORTED'] : []),
+    ];
     return {
       operationId,
       tags: [tag],
@@ -76,10 +80,10 @@ export class Operations {
         ...query.parameters,
         ...requestHeaders.of(method, rule, parameters),
       ],
-      ...this.#requestBody(binding, verb),
+      ...body,
       responses: {
         ...this.#successes(binding, rule),
-        ...errors.of(verb, new Set([...comments.reasons(method), ...conditional])),
+        ...errors.of(verb, new Set([...comments.reasons(method), ...implied])),
       },
     };
   }

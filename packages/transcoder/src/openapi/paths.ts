@@ -7,18 +7,14 @@ import { Names } from './names.js';
 import { type Operation, type PathItem, type Tag, type Verb, VERBS } from './open-api.js';
 import type { Operations } from './operations.js';
 
-/** A path under construction. */
-interface Item {
-  readonly byVerb: Partial<Record<Verb, Operation>>;
-  /** The operations without a place in OpenAPI 3.1, by HTTP method and template. */
-  readonly additional: Record<string, Operation>;
-}
-
-/** The paths of bindings, each with the operations on it. */
+/**
+ * The paths of bindings, each with the operations on it, without what OpenAPI 3.1 has no place for: other HTTP methods
+ * than its own, and a second template with the same OpenAPI path.
+ */
 export class Paths {
   readonly #operations: Operations;
   readonly #places = new DescribedPaths();
-  readonly #items = new Map<string, Item>();
+  readonly #items = new Map<string, Partial<Record<Verb, Operation>>>();
   readonly #tags = new Names();
   readonly #services = new Set<DescService>();
   readonly #methodIds = new Names();
@@ -43,12 +39,7 @@ export class Paths {
   }
 
   items(): Record<string, PathItem> {
-    return Object.fromEntries(
-      [...this.#items].map(([path, { byVerb, additional }]) => [
-        path,
-        Object.keys(additional).length === 0 ? byVerb : { ...byVerb, 'x-additionalOperations': additional },
-      ]),
-    );
+    return Object.fromEntries(this.#items);
   }
 
   /** A tag for each service. */
@@ -64,20 +55,18 @@ export class Paths {
 
   #add(binding: Binding, rule: SuccessRule | undefined): void {
     const path = this.#places.of(binding);
-    const item = this.#items.get(path.path) ?? { byVerb: {}, additional: {} };
-    this.#items.set(path.path, item);
-    const { method, template } = binding;
+    const item = this.#items.get(path.path) ?? {};
+    const { method } = binding;
     this.#services.add(method.parent);
     const tag = this.#tagOf(method.parent);
     for (const verb of binding.verb === '*' ? ANY_VERB : [binding.verb]) {
       const key = VERBS.find((each) => each.toUpperCase() === verb);
-      const taken = key === undefined || item.byVerb[key] !== undefined;
-      // GET implies HEAD, and the methods that are taken have bindings of their own.
-      if (binding.verb === '*' && (taken || key === 'head')) continue;
+      if (key === undefined || item[key] !== undefined) continue;
+      // GET implies HEAD.
+      if (binding.verb === '*' && key === 'head') continue;
       const operationId = this.#operationIds.of({ binding, verb }, this.#idOf(method));
-      const operation = this.#operations.of({ binding, verb, rule, path, operationId, tag });
-      if (taken) item.additional[`${verb} ${template.source}`] = operation;
-      else item.byVerb[key] = operation;
+      item[key] = this.#operations.of({ binding, verb, rule, path, operationId, tag });
+      this.#items.set(path.path, item);
     }
   }
 

@@ -111,28 +111,33 @@ html.dark-mode .swagger-ui .examples-select__section-label, html.dark-mode .swag
 `;
 
 /** The page at `/docs` and its assets: Swagger UI, its start script and styles. */
-export function swaggerUi(title: string): Page[] {
+export function swaggerUi(title: () => string): Page[] {
   return [
     {
-      ...page('/docs', 'text/html; charset=utf-8', html(title)),
+      ...page('/docs', 'text/html; charset=utf-8', () => html(title())),
       name: 'docs',
       headers: { ...HEADERS, 'Content-Security-Policy': CONTENT_SECURITY_POLICY },
     },
-    page('/docs/page.js', 'text/javascript; charset=utf-8', SCRIPT),
-    page('/docs/page.css', 'text/css; charset=utf-8', STYLE),
-    asset('/docs/swagger-ui.js', 'text/javascript; charset=utf-8', 'swagger-ui-bundle.js'),
-    asset('/docs/swagger-ui.css', 'text/css; charset=utf-8', 'swagger-ui.css'),
+    page('/docs/page.js', 'text/javascript; charset=utf-8', () => SCRIPT),
+    page('/docs/page.css', 'text/css; charset=utf-8', () => STYLE),
+    {
+      ...asset('/docs/swagger-ui.js', 'text/javascript; charset=utf-8', 'swagger-ui-bundle.js'),
+      compressed: true,
+    },
+    { ...asset('/docs/swagger-ui.css', 'text/css; charset=utf-8', 'swagger-ui.css'), compressed: true },
     asset('/docs/favicon.png', 'image/png', 'favicon-32x32.png'),
   ];
 }
 
-function page(path: string, contentType: string, text: string): Page {
-  return { path, contentType, body: Buffer.from(text), headers: HEADERS };
+function page(path: string, contentType: string, text: () => string): Page {
+  return { path, contentType, body: () => Buffer.from(text()), headers: HEADERS };
 }
 
 function asset(path: string, contentType: string, file: string): Page {
   const { resolve } = createRequire(import.meta.url);
-  return { path, contentType, body: readFileSync(resolve(`swagger-ui-dist/${file}`)), headers: HEADERS };
+  // Read at the start, so that a missing file is known then.
+  const content = readFileSync(resolve(`swagger-ui-dist/${file}`));
+  return { path, contentType, body: () => content, headers: HEADERS };
 }
 
 /** Escapes text for HTML. */

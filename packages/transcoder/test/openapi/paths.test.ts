@@ -1,18 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { describe as describeContract } from '../../src/openapi.js';
-import type { Operation, Parameter } from '../../src/openapi.js';
+import type { Parameter } from '../../src/openapi.js';
 import { branchImage, libraryDescriptorSet, withRule } from '../support/library-contract.js';
 import { library, operationOf, shop } from '../support/described.js';
 
 /** The ids of the operations by HTTP method and path. */
 function idsOf(document: ReturnType<typeof shop>): string[] {
-  return Object.entries(document.paths).flatMap(
-    ([path, { 'x-additionalOperations': additional = {}, ...byVerb }]) => [
-      ...Object.entries(byVerb as Record<string, Operation>).map(
-        ([verb, { operationId }]) => `${verb} ${path} ${operationId}`,
-      ),
-      ...Object.entries(additional).map(([key, { operationId }]) => `(${key}) ${path} ${operationId}`),
-    ],
+  return Object.entries(document.paths).flatMap(([path, byVerb]) =>
+    Object.entries(byVerb).map(([verb, { operationId }]) => `${verb} ${path} ${operationId}`),
   );
 }
 
@@ -22,30 +17,29 @@ const namesIn = (document: ReturnType<typeof shop>, id: string, place: string): 
     .map(({ name, required }) => (required === true ? name : `${name}?`));
 
 describe('the paths of a document', () => {
-  it('have a parameter for each wildcard, named after its collection, and an operation for each binding', () => {
+  it('have a parameter for each wildcard, named after its field, and an operation for each binding', () => {
     expect(idsOf(shop())).toEqual([
-      'post /v1/sites/{site}/shelves/{shelf}/items createItem',
-      'get /v1/sites/{site}/shelves/{shelf}/items/{item} Shop_getItem',
-      'patch /v1/sites/{site}/shelves/{shelf}/items/{item} updateItem',
-      'put /v1/sites/{site}/shelves/{shelf}/items/{item} updateItem_2',
-      'delete /v1/sites/{site}/shelves/{shelf}/items/{item} dropItem',
-      'get /v1/sites/{site}/items:search searchItems',
+      'post /v1/sites/{parent}/shelves/{parent_2}/items createItem',
+      'get /v1/sites/{name}/shelves/{name_2}/items/{name_3} Shop_getItem',
+      'patch /v1/sites/{name}/shelves/{name_2}/items/{name_3} updateItem',
+      'put /v1/sites/{name}/shelves/{name_2}/items/{name_3} updateItem_2',
+      'delete /v1/sites/{name}/shelves/{name_2}/items/{name_3} dropItem',
+      'get /v1/sites/{filter_site}/items:search searchItems',
       'post /v1/items:search searchItems_2',
       'get /v1/items:first searchItems_3',
       'get /v1/till/{name} Till_getItem',
     ]);
   });
 
-  it('have an operation for each HTTP method of a rule, and an extension for methods that OpenAPI lacks', () => {
-    expect(idsOf(library()).filter((line) => /echo_1[2-9]/.test(line))).toEqual([
-      '(LOCK /v1/locks/{string_value}) /v1/locks/{string_value} echo_12',
-      'options /v1/options echo_13',
-      'head /v1/head echo_14',
-      'get /v1/any/{string_value} echo_15',
-      'post /v1/any/{string_value} echo_16',
-      'put /v1/any/{string_value} echo_17',
-      'patch /v1/any/{string_value} echo_18',
-      'delete /v1/any/{string_value} echo_19',
+  it('have an operation for each HTTP method of a rule, except those that OpenAPI lacks', () => {
+    expect(idsOf(library()).filter((line) => /\/v1\/(?:locks|options|head|any)/.test(line))).toEqual([
+      'options /v1/options echo_12',
+      'head /v1/head echo_13',
+      'get /v1/any/{string_value} echo_14',
+      'post /v1/any/{string_value} echo_15',
+      'put /v1/any/{string_value} echo_16',
+      'patch /v1/any/{string_value} echo_17',
+      'delete /v1/any/{string_value} echo_18',
     ]);
   });
 
@@ -67,11 +61,12 @@ describe('the paths of a document', () => {
     expect(alone.paths['/v1/times']).not.toHaveProperty('head');
   });
 
-  it('put the second of two templates that look the same in the extension', () => {
+  it('have the first of two templates that look the same', () => {
     const rules = [{ selector: 'library.v1.Library.GetBook', get: '/v1/{name=files/*}' }];
     const ids = idsOf(describeContract({ descriptorSet: libraryDescriptorSet, rules }));
-    expect(ids).toContain('get /v1/files/{file} getBook');
-    expect(ids).toContain('(GET /v1/files/{string_value=**}) /v1/files/{file} echo_10');
+    expect(ids.filter((line) => / \/v1\/files\/\{\w+\} /.test(line))).toEqual([
+      'get /v1/files/{name} getBook',
+    ]);
   });
 
   it('name a wildcard outside of any variable', () => {
@@ -86,22 +81,6 @@ describe('the paths of a document', () => {
     });
   });
 
-  it.each([
-    ['shelves', 'shelf'],
-    ['leaves', 'leaf'],
-    ['policies', 'policy'],
-    ['addresses', 'address'],
-    ['indexes', 'index'],
-    ['status', 'status'],
-    ['keys', 'key'],
-    ['databases', 'database'],
-    ['x-y', 'name'],
-  ])('name the wildcard in %s {%s}', (collection, one) => {
-    const rules = [{ selector: 'library.v1.Library.GetBook', get: `/v2/{name=${collection}/*}` }];
-    const paths = describeContract({ descriptorSet: libraryDescriptorSet, rules }).paths;
-    expect(Object.keys(paths)).toContain(`/v2/${collection}/{${one}}`);
-  });
-
   it('are those of the served services and rules, without the methods that `skip` leaves out', () => {
     expect(Object.keys(shop({ services: ['shop.v1.Till'] }).paths)).toEqual(['/v1/till/{name}']);
     const stream = withRule('Upload', { pattern: { case: 'post', value: '/v1/stream' } });
@@ -114,7 +93,7 @@ describe('the paths of a document', () => {
 
 describe('the parameters of an operation', () => {
   it('are the fields outside of path and body, including those of nested messages', () => {
-    expect(namesIn(shop(), 'searchItems', 'path')).toEqual(['site']);
+    expect(namesIn(shop(), 'searchItems', 'path')).toEqual(['filter_site']);
     expect(namesIn(shop(), 'searchItems', 'query')).toEqual(['filter.text', 'sizes?', 'fast?', 'pageToken?']);
     expect(namesIn(shop(), 'searchItems_3', 'query')).toEqual([
       'filter.site?',
@@ -149,9 +128,9 @@ describe('the parameters of an operation', () => {
 
   it('say which part of a field a wildcard is', () => {
     expect(operationOf(shop(), 'updateItem').parameters[1]).toEqual({
-      name: 'shelf',
+      name: 'name_2',
       in: 'path',
-      description: 'Its name.\n\n`sites/{site}/shelves/{shelf}/items/{item}` is the `item.name`.',
+      description: 'Its name.\n\n`sites/{name}/shelves/{name_2}/items/{name_3}` is the `item.name`.',
       schema: { type: 'string' },
       required: true,
     });
@@ -165,7 +144,7 @@ describe('the parameters of an operation', () => {
       schema,
     });
     expect(operationOf(shop({ facts }), 'Shop_getItem').parameters[0]).toMatchObject({
-      name: 'site',
+      name: 'name',
       schema: { type: 'string' },
     });
   });

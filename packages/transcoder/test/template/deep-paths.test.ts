@@ -170,9 +170,9 @@ describe('a template that goes on behind **', () => {
   it('is described with a parameter for each wildcard', () => {
     const binding = bound('GET', `/v2/{string_value=a/**/b}/blobs/${HASH}`);
     expect(new DescribedPaths().of(binding)).toMatchObject({
-      path: '/v2/a/{a}/b/blobs/{nested_string_value}/{nested_int64_value}',
+      path: '/v2/a/{string_value}/b/blobs/{nested_string_value}/{nested_int64_value}',
       wildcards: [
-        { name: 'a', before: 'a/', after: '/b', rest: true },
+        { name: 'string_value', before: 'a/', after: '/b', rest: true },
         { name: 'nested_string_value', before: '', after: '', rest: false },
         { name: 'nested_int64_value', before: '', after: '', rest: false },
       ],
