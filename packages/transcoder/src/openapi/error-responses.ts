@@ -110,10 +110,9 @@ export class ErrorResponses {
   }
 
   #headersOf(status: number): Headers {
-    const accepting = [...this.#accepting].map((name) => [
-      name,
-      this.#accepting.size === 1 ? MEDIA_TYPE : optional(MEDIA_TYPE),
-    ]);
+    const accepting = [...this.#accepting].map(
+      (name) => [name, this.#accepting.size === 1 ? MEDIA_TYPE : optional(MEDIA_TYPE)] as const,
+    );
     const known: Readonly<Record<number, Headers>> = {
       401: { 'WWW-Authenticate': CHALLENGE },
       403: { 'WWW-Authenticate': optional(CHALLENGE) },

@@ -57,7 +57,7 @@ function operationsOf(messageType: Proto[], ...rules: JsonObject[]): Operation[]
     descriptorSet,
     rules: rules.map((rule, index) => ({ selector: `a.S.Call${index}`, ...rule })),
   });
-  return Object.values(paths).flatMap((item) => Object.values(item) as Operation[]);
+  return Object.values(paths).flatMap((item) => Object.values<Operation>(item));
 }
 
 const queryOf = (operation: Operation | undefined): string[] =>
