@@ -81,7 +81,7 @@ const PAGE: Page = {
   path: '/notes.txt',
   name: 'notes',
   contentType: 'text/plain; charset=utf-8',
-  body: Buffer.from('Grüße'),
+  body: () => Buffer.from('Grüße'),
   headers: { 'Content-Security-Policy': "default-src 'none'" },
 };
 

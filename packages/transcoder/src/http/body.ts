@@ -49,13 +49,13 @@ export function requireJsonType(exchange: Exchange, lenient: boolean): void {
 }
 
 /** @param verb the HTTP method of the request */
-export function contentCodingUnsupported(verb: string | undefined): HttpFailure {
+function contentCodingUnsupported(verb: string | undefined): HttpFailure {
   const message = 'The content encoding is not supported; only identity is allowed.';
   return unsupported(verb, message, ACCEPT_ENCODING);
 }
 
 /** @param verb the HTTP method of the request */
-export function mediaTypeUnsupported(verb: string | undefined): HttpFailure {
+function mediaTypeUnsupported(verb: string | undefined): HttpFailure {
   return unsupported(verb, 'The content type is not supported; application/json in UTF-8 is allowed.');
 }
 
@@ -186,7 +186,7 @@ function readBefore(): HttpFailure {
 }
 
 /** The body exceeds the limit. @param maxBytes the limit, in bytes */
-export function bodyTooLarge(maxBytes: number): HttpFailure {
+function bodyTooLarge(maxBytes: number): HttpFailure {
   return new HttpFailure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
 }
 

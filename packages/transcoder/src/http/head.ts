@@ -46,7 +46,7 @@ function requireTarget(target: string): void {
 }
 
 /** The request target exceeds the limit, which is lower than that of Node's parser. */
-export function targetTooLong(): HttpFailure {
+function targetTooLong(): HttpFailure {
   return new HttpFailure('TARGET_TOO_LONG', `The request target is longer than ${TARGET_MAX_BYTES} bytes.`);
 }
 
@@ -105,7 +105,7 @@ function lengthUnclear(): HttpFailure {
 }
 
 /** The body has a transfer coding other than `chunked`. */
-export function transferCodingUnsupported(): HttpFailure {
+function transferCodingUnsupported(): HttpFailure {
   return new HttpFailure(
     'TRANSFER_CODING_UNSUPPORTED',
     'The transfer coding is not supported; only chunked is allowed.',
@@ -245,7 +245,7 @@ export function headersTooLarge(): HttpFailure {
 }
 
 /** The headers or the body did not arrive within Node's time limits. */
-export function requestTimedOut(): HttpFailure {
+function requestTimedOut(): HttpFailure {
   return new HttpFailure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');
 }
 

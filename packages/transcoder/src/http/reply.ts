@@ -195,7 +195,7 @@ export function isCurrent(headers: IncomingHttpHeaders, tag: string): boolean {
 /**
  * `If-Match` does not match the current representation, or there is none because the resource is about to be created.
  */
-export function preconditionFailed(): HttpFailure {
+function preconditionFailed(): HttpFailure {
   return new HttpFailure(
     'PRECONDITION_FAILED',
     'No current representation matches If-Match; a read may name its entity tag or *, a create has none yet.',

@@ -6,7 +6,7 @@ import type { Header, Headers, Reference, Schema } from './open-api.js';
 import { factsOf } from './request-headers.js';
 
 /** The request id in all examples. */
-export const REQUEST_ID = '8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5';
+const REQUEST_ID = '8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5';
 
 /** A header that is in every response that lists it. */
 export function header(description: string, schema: Schema, example?: JsonValue): Header {

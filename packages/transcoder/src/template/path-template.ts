@@ -89,7 +89,7 @@ export function spans({ start, end }: Variable, index: number, { length }: reado
 }
 
 /** Whether a segment of a template is the first of a variable. */
-export function isStart({ start }: Variable, index: number, { length }: readonly Segment[]): boolean {
+function isStart({ start }: Variable, index: number, { length }: readonly Segment[]): boolean {
   return indexIn(start, length) === index;
 }
 
