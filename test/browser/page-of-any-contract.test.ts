@@ -52,14 +52,14 @@ describe(
       const created = await execute(await open('createShelf'));
       expect(created).toEqual(['201', { name: 'shelves/1', theme: 'string' }]);
       const get = await open('getShelf');
-      await get.getByPlaceholder('shelf').fill('1');
+      await get.getByPlaceholder('name', { exact: true }).fill('1');
       expect(await execute(get)).toEqual(['200', { name: 'shelves/1', theme: 'string' }]);
       expect(complaints).toEqual([]);
     });
 
     it('shows an error that names the invalid field', async () => {
       const merge = await open('mergeShelves');
-      await merge.getByPlaceholder('shelf').fill('1');
+      await merge.getByPlaceholder('name', { exact: true }).fill('1');
       await merge.locator('textarea').fill('{"otherShelf": 7}');
       const [status, body] = await execute(merge);
       expect([status, JSON.stringify(body)]).toEqual([

@@ -23,7 +23,7 @@ describe('a grpc-go server with two of its examples, health and HTTP rules', () 
     const { paths } = describeContract({ ...contract, rules, unsupported: 'skip' });
     expect(Object.keys(paths)).toEqual(
       expect.arrayContaining([
-        '/v1/books/{book}',
+        '/v1/books/{book_name}',
         '/helloworld.Greeter/SayHello',
         '/grpc.examples.echo.Echo/ServerStreamingEcho',
         '/grpc.health.v1.Health/Check',

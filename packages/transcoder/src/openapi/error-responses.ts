@@ -110,13 +110,13 @@ export class ErrorResponses {
   }
 
   #headersOf(status: number): Headers {
-    const accepting = [...this.#accepting].map(
-      (name) => [name, this.#accepting.size === 1 ? MEDIA_TYPE : optional(MEDIA_TYPE)] as const,
-    );
+    const { size } = this.#accepting;
+    const mediaType = size === 1 ? MEDIA_TYPE : optional(MEDIA_TYPE);
+    const accepting: Headers = Object.fromEntries([...this.#accepting].map((name) => [name, mediaType]));
     const known: Readonly<Record<number, Headers>> = {
       401: { 'WWW-Authenticate': CHALLENGE },
       403: { 'WWW-Authenticate': optional(CHALLENGE) },
-      415: { ...Object.fromEntries(accepting), 'Accept-Encoding': optional(CODING) },
+      415: { ...accepting, 'Accept-Encoding': optional(CODING) },
       429: { 'Retry-After': PAUSE },
       503: { 'Retry-After': PAUSE },
     };

@@ -63,9 +63,7 @@ function replyWith({ tag, contentType, body, headers }: Representation, request:
 
 /** Whether `Accept-Encoding` names gzip, or anything, with a weight that is not zero (RFC 9110 12.5.3). */
 function acceptsGzip({ headers }: IncomingMessage): boolean {
-  const codings = (headers['accept-encoding'] ?? '')
-    .toLowerCase()
-    .split(',');
+  const codings = (headers['accept-encoding'] ?? '').toLowerCase().split(',');
   const weights = new Map(
     codings.map((each) => {
       const [coding = '', ...parameters] = each.split(';').map((part) => part.trim());
