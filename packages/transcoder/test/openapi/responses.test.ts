@@ -159,8 +159,8 @@ describe('the listed failures of a server', () => {
     ...Object.keys(ERROR).map((name): [string, object] => [`an object as ${name}`, { ...ERROR, [name]: {} }]),
     ...DETAILS.flatMap((detail) =>
       Object.keys(detail).flatMap((name): [string, object][] => [
-        [`no ${name} in ${detail['@type']}`, { ...ERROR, details: [ERROR_INFO, without(detail, name)] }],
-        [`7 as ${name} in ${detail['@type']}`, { ...ERROR, details: [ERROR_INFO, { ...detail, [name]: 7 }] }],
+        [`no ${name} in ${detail['@type']}`, withInPlaceOf(detail, without(detail, name))],
+        [`7 as ${name} in ${detail['@type']}`, withInPlaceOf(detail, { ...detail, [name]: 7 })],
       ]),
     ),
     ...Object.keys(violation ?? {}).flatMap((name): [string, object][] => [
@@ -184,6 +184,10 @@ describe('the listed failures of a server', () => {
   it('have a schema that refuses anything but an error', () => {
     expect([isError({}), isError([]), isError({ error: 'Closed.' })]).toEqual([false, false, false]);
   });
+
+  function withInPlaceOf(detail: object, other: object): object {
+    return { ...ERROR, details: DETAILS.map((each) => (each === detail ? other : each)) };
+  }
 
   function withViolations(...fieldViolations: object[]): object {
     return { ...ERROR, details: [ERROR_INFO, { ...BAD_REQUEST, fieldViolations }] };
