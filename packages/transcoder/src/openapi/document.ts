@@ -113,7 +113,11 @@ function infoOf(
   const version = home.slice(home.lastIndexOf('.') + 1);
   const info = { title: domain, version, description: comments.named(home), ...given };
   const texts = [info.description, ...manners].filter((text) => text !== '');
-  return { ...info, description: texts.join('\n\n') };
+  // Readers of OpenAPI expect a text, and many contracts have none.
+  return {
+    ...info,
+    description: texts.length === 0 ? `The methods of ${home} over HTTP.` : texts.join('\n\n'),
+  };
 }
 
 /** A sentence for each kind of names that OpenAPI has no place for: those with a prefix, and those that are ignored. */
