@@ -20,7 +20,7 @@ describe('an OpenAPI document', () => {
     expect(info.description).toBe('Shops and what they sell.');
     const given = { title: 'A', version: '7', description: 'B.', license: { name: 'MIT' } };
     expect(shop({ info: given }).info).toEqual(given);
-    expect(shop({ comments: {} }).info.description).toBe('');
+    expect(shop({ comments: {} }).info.description).toBe('The methods of shop.v1 over HTTP.');
   });
 
   it('names in its text the prefixes of headers and the ignored parameters, for which OpenAPI has no place', () => {
