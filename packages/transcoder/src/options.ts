@@ -113,7 +113,8 @@ export interface TranscoderOptions {
    * Whether to accept what grpc-gateway accepts: snake_case names in field masks, `labels[a]=b` for maps, `{}` for a
    * method without a body, no body for a method whose body is a field, no content type or
    * `application/merge-patch+json`, `Grpc-Timeout`, query parameters that no field has, which are ignored, and a PATCH
-   * without a field mask, which gets one with the fields in its body. Streams are then written as grpc-gateway's `{"result":…}` lines. Default: false.
+   * without a field mask, which gets one with the fields in its body. Streams are then written as grpc-gateway's
+   * `{"result":…}` lines. Default: false.
    */
   readonly lenient?: boolean | undefined;
   /**

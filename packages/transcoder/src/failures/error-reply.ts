@@ -42,11 +42,11 @@ export class ErrorReplies {
 
   /** The response for a failure that the transcoder itself detected. */
   ofFailure(failure: HttpFailure, requestId: string): ErrorReply {
-    const { code, httpStatus, reason, message, headers, retryAfterS, cause } = failure;
+    const { code, httpStatus, reason, headers, retryAfterS, cause } = failure;
     const violations = failure.violations();
     const details = this.#ownDetails(reason, requestId, violations, retryAfterS);
     return {
-      ...errorReply(code, httpStatus, naming(message, violations), details, {
+      ...errorReply(code, httpStatus, naming(failure.text(), violations), details, {
         ...headers,
         ...(retryAfterS === undefined ? {} : { 'Retry-After': String(retryAfterS) }),
       }),

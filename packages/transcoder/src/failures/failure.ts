@@ -53,6 +53,8 @@ interface FailureContext {
    * and only the first `MAX_VIOLATIONS`.
    */
   readonly violations?: Iterable<FieldViolation>;
+  /** What follows the message; computed only when it is shown, as the violations are. Default: nothing. */
+  readonly ending?: () => string;
   /** Headers of the response, for example `Allow`. */
   readonly headers?: Readonly<Record<string, string>>;
   /** How long a client should wait before it retries, in seconds. */
@@ -69,6 +71,7 @@ export class HttpFailure extends Error {
   readonly headers: Readonly<Record<string, string>>;
   readonly retryAfterS: number | undefined;
   readonly #violations: Iterable<FieldViolation>;
+  readonly #ending: () => string;
 
   constructor(reason: keyof typeof statuses, message: string, context: FailureContext = {}) {
     super(message, { cause: context.cause });
@@ -79,6 +82,12 @@ export class HttpFailure extends Error {
     this.headers = context.headers ?? {};
     this.retryAfterS = context.retryAfterS;
     this.#violations = context.violations ?? [];
+    this.#ending = context.ending ?? (() => '');
+  }
+
+  /** The whole message, for the client. */
+  text(): string {
+    return this.message + this.#ending();
   }
 
   /** Returns the first `MAX_VIOLATIONS` violations. To be called only once. */

@@ -98,11 +98,11 @@ describe('JSON text', () => {
     ['["\\"', 'end at line 1, column 5'],
   ])('is refused with the place where it is malformed: %j', (text, unexpected) => {
     expect(() => JSON.parse(text) as unknown).toThrow(SyntaxError);
-    expect(refusal(() => parse(text)).message).toBe(`The body is not valid JSON: unexpected ${unexpected}.`);
+    expect(refusal(() => parse(text)).text()).toBe(`The body is not valid JSON: unexpected ${unexpected}.`);
   });
 
   it('is refused with its place although a string without end has a million escapes', () => {
-    expect(refusal(() => parse(`["${'\\n'.repeat(1_000_000)}`)).message).toContain('column 2000003');
+    expect(refusal(() => parse(`["${'\\n'.repeat(1_000_000)}`)).text()).toContain('column 2000003');
   });
 
   it.each([
