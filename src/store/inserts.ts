@@ -9,7 +9,7 @@ import type { RouteStatements, RowOfCall, ServedCall } from './statements.js';
 
 /** The most of anything that is remembered of earlier inserts. */
 const MAX_REMEMBERED = 10_000;
-/** The inserts of a caller that are looked up first: while more than this part of them met stored routes. */
+/** While more than this part of a caller's inserts met stored routes, those without a key are looked up first, too. */
 const MANY_MET = 1 / 32;
 /** The weight of one insert in that part, an exponential moving average. */
 const WEIGHT = 1 / 64;
@@ -37,7 +37,8 @@ type Outcomes = Map<Insert, InsertOutcome | Error>;
  * costs the others at most one more statement, and then goes its own way:
  *
  * - A repeat or a duplicate makes the database refuse the batch. One look-up tells what is stored already, and the rest
- *   is inserted together. The inserts of a caller with many of them are looked up before they join others.
+ *   is inserted together. Of a caller with some of them, the inserts with a key are looked up before they join others;
+ *   of a caller with many, all.
  * - A row that the database refuses for itself, or that waits for a lock, is found by sending what is open alone, row
  *   by row. For a while, what has waited for a lock does not join others.
  */
@@ -69,12 +70,13 @@ export class Inserts {
     return (await this.#insertTogether(insert)) ?? this.#insertAlone(insert);
   }
 
-  /** While a caller often repeats itself, its inserts are settled before they stand in the way of a batch. */
+  /** While a caller repeats itself, its inserts are settled before they stand in the way of a batch. */
   async #lookUpFirst(insert: Insert): Promise<InsertOutcome | undefined> {
     const { entry, signal, captured } = insert;
-    if ((this.#repeaters.get(entry.caller) ?? 0) <= MANY_MET) return undefined;
+    const met = this.#repeaters.get(entry.caller);
+    if (met === undefined) return undefined;
     const { key, shape } = uniqueValuesOf(insert);
-    const values = { key, shape: this.#isLater(insert) ? undefined : shape };
+    const values = { key, shape: met <= MANY_MET || this.#isLater(insert) ? undefined : shape };
     if (values.key === undefined && values.shape === undefined) return undefined;
     let stored: StoredRoutes;
     try {

@@ -168,6 +168,22 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
     expect(sent).toEqual(['insert']);
   });
 
+  it('is joined by the creates without a key of a caller who seldom repeats, and by no repeat', async () => {
+    const rare = (path?: string, idempotencyKey?: string): NewRoute =>
+      entryOf(path === undefined ? {} : { path }, { caller: 'rare', idempotencyKey });
+    const first = rare('/rare', 'rare');
+    await insertAll([first, ...Array.from({ length: BATCH }, () => rare())]);
+    const repeated = { outcome: 'repeated', route: first.route };
+    await expect(store.insert(rare('/rare', 'rare'), 'allow')).resolves.toEqual(repeated);
+    await Promise.all(Array.from({ length: 2 * BATCH }, () => store.insert(rare(), 'allow')));
+    sent = [];
+    await expect(store.insert(rare(), 'allow')).resolves.toEqual(INSERTED);
+    expect(sent).toEqual(['insert']);
+    sent = [];
+    await expect(store.insert(rare('/rare', 'rare'), 'allow')).resolves.toEqual(repeated);
+    expect(sent).toEqual(['select']);
+  });
+
   it('is not joined by further duplicates with keys, which are refused once the writer has no such key', async () => {
     const first = entryOf({ path: '/keyed/:id' });
     const duplicate = (idempotencyKey: string): NewRoute =>
