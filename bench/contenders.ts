@@ -12,13 +12,15 @@ export const KINDS = [
 export type Kind = (typeof KINDS)[number];
 
 /** An implementation that serves some of the four kinds of requests: a row of the first table. */
-interface Contender {
+export interface Contender {
   /** Its title in the table, as Markdown. */
   readonly title: string;
   /** Its name in the chart and in the names of scenarios. */
   readonly name: string;
   /** `bare`: a server that answers without a token, a database or a check, and does less than any service has to. */
   readonly role: 'own' | 'peer' | 'bare';
+  /** Whether its gets come from memory once they have been read; else each is a query, or a part of one. */
+  readonly cached?: boolean;
   /** The server that handles each kind. */
   readonly targets: Readonly<Partial<Record<Kind['name'], TargetName>>>;
   /** What its creates send; default: creates without a key. Such a row has no bar in the chart. */
@@ -27,13 +29,14 @@ interface Contender {
 
 /** The service in one process, which the others are compared with. */
 export const OWN: Contender = {
-  title: '**Route Registry**, one process',
+  title: '**Route Registry**, one process, cached',
   name: 'Route Registry',
   role: 'own',
+  cached: true,
   targets: { ...gets('service', 'service'), ...creates('service', 'service') },
 };
 
-/** The rows of the first table. The separate gateway is next to the Go peers, whose gateway also calls over gRPC. */
+/** The rows of the first table: with a cache, without one, and the bare servers. */
 export const CONTENDERS: readonly Contender[] = [
   OWN,
   {
@@ -51,31 +54,39 @@ export const CONTENDERS: readonly Contender[] = [
     creates: 'create, 1 % repeats',
   },
   {
-    title: '**Route Registry**, gateway in a separate process',
-    name: 'its separate gateway',
+    title: '**Route Registry**, gateway in a separate process, cached',
+    name: 'separate gateway',
     role: 'own',
+    cached: true,
     targets: { 'REST get': 'gateway', 'REST create': 'gateway' },
   },
   {
-    title: 'Go: grpc-go and grpc-gateway, with a cache',
-    name: 'Go, with a cache',
+    title: 'Go: grpc-go and grpc-gateway, cached',
+    name: 'Go',
     role: 'peer',
+    cached: true,
     targets: gets('go with a cache', 'go with a cache'),
   },
   {
-    title: 'Go: the same, one query per call',
+    title: '**Route Registry**, one process, not cached (`ROUTE_CACHE_MIB=0`)',
+    name: 'Route Registry',
+    role: 'own',
+    targets: gets('uncached', 'uncached'),
+  },
+  {
+    title: 'Go: grpc-go and grpc-gateway, not cached',
     name: 'Go',
     role: 'peer',
     targets: { ...gets('go', 'go'), ...creates('go', 'go') },
   },
   {
-    title: 'Fastify, jsonwebtoken and mysql2',
+    title: 'Fastify, jsonwebtoken and mysql2, which has no cache',
     name: 'Fastify',
     role: 'peer',
     targets: { 'REST get': 'fastify', 'REST create': 'fastify' },
   },
   {
-    title: 'A tutorial: Express, grpc-js and Knex',
+    title: 'A tutorial: Express, grpc-js and Knex, which has no cache',
     name: 'Tutorial',
     role: 'peer',
     targets: { ...gets('tutorial', 'tutorial gateway'), ...creates('tutorial', 'tutorial gateway') },
@@ -102,8 +113,8 @@ export const CONTENDERS: readonly Contender[] = [
 ];
 
 /** The name of the scenario that sends this kind of request to a contender. */
-export function scenarioName(kind: Kind, { name }: Contender): string {
-  return `${kind.name}: ${name}`;
+export function scenarioName(kind: Kind, { name, cached = false }: Contender): string {
+  return `${kind.name}: ${name}${cached && kind.operation === 'get' ? ', cached' : ''}`;
 }
 
 function gets(grpc: TargetName, http: TargetName): Contender['targets'] {

@@ -27,6 +27,10 @@ export interface Measured {
 
 /** The most significant digits of a published figure. */
 const DIGITS = 3;
+/** The most that a figure's spread may be, as a part of the figure. */
+const MOST_SPREAD = 1 / 3;
+/** Stands in place of a figure whose spread is larger. */
+const NOT_MEASURED = 'not measured';
 
 /** A figure's values, one for each round that has it. */
 export function valuesOf(measured: Measured | undefined, figure: Figure): number[] {
@@ -45,17 +49,33 @@ export function ratiosOf(figure: Figure, { samples }: Measured, other: Measured)
   });
 }
 
+/** The median of the values of all rounds, and their quartiles; of three rounds, these are the farther rounds. */
+export function quartilesOf(values: readonly number[]): { low: number; middle: number; high: number } {
+  const sorted = Float64Array.from(values).sort();
+  return { low: percentile(sorted, 25), middle: median(values), high: percentile(sorted, 75) };
+}
+
+/** Whether the values of all rounds are near enough to each other to be a figure. */
+export function isMeasured(values: readonly number[]): boolean {
+  return values.length > 0 && spreadOf(values) <= MOST_SPREAD * median(values);
+}
+
+/** The distance from the median to the farther quartile. */
+function spreadOf(values: readonly number[]): number {
+  const { low, middle, high } = quartilesOf(values);
+  return Math.max(high - middle, middle - low);
+}
+
 /**
- * Formats the values of all rounds as their median and, behind "±", the distance to the farther quartile (of three rounds,
- * to the farther round), with one digit. The median ends with the same place, but has at least one digit and at most three.
+ * Formats the values of all rounds as their median and, behind "±", the distance to the farther quartile, with one digit. The median ends with the same place, but has at least one digit and at most three.
  *
- * @returns an empty string when there are no values
+ * @returns an empty string when there are no values, and "not measured" when they are too far apart
  */
 export function shown(values: readonly number[]): string {
   if (values.length === 0) return '';
+  if (!isMeasured(values)) return NOT_MEASURED;
   const middle = median(values);
-  const [low, high] = quartiles(values);
-  const spread = Math.max(high - middle, middle - low);
+  const spread = spreadOf(values);
   const finest = place(middle) - DIGITS + 1;
   const last = spread === 0 ? finest : Math.max(place(spread), finest);
   // A spread is shown as no less than the last digit.
@@ -70,11 +90,6 @@ function rounded(value: number, last: number): string {
     minimumFractionDigits: decimals,
     maximumFractionDigits: decimals,
   });
-}
-
-function quartiles(values: readonly number[]): [low: number, high: number] {
-  const sorted = Float64Array.from(values).sort();
-  return [percentile(sorted, 25), percentile(sorted, 75)];
 }
 
 /** The power of ten of a number's first digit, once it is rounded to that digit: 3 for 4,999, and 4 for 9,999. */

@@ -14,7 +14,7 @@ const DOCS = resolve('docs');
 /**
  * `npm run bench`: measures the built service next to its peers and bare servers, and prints all figures.
  * `--go PATH` names the binary of the Go peer. `--quick` takes about three minutes. `--write` also updates
- * `docs/performance.md`, its chart and data, and `docs/scaling.md`, and needs the Node of the image.
+ * `docs/performance.md`, its chart and data, and `docs/scaling.md`, and needs the Node of the image and a quiet machine.
  *
  * Two options print a comparison instead. `--compare FOLDER` measures the service next to the one built in another
  * checkout, and fails when a request costs more. `--instances` measures two instances behind HAProxy next to a single

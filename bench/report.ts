@@ -3,35 +3,24 @@ import { join } from 'node:path';
 import { peerChart } from './chart.js';
 import { CONTENDERS, KINDS, OWN, scenarioName } from './contenders.js';
 import { type Figure, FIGURES, type Measured, ratiosOf, shown, valuesOf } from './figures.js';
-import { describeSteadiness, type Steadiness } from './machine.js';
+import { describeSteadiness, requireSteady } from './machine.js';
 import { CALLERS } from './rounds.js';
-import type { Scale } from './scale.js';
+import { rowNamed, rowOf, type Run } from './run.js';
 import { atRate, costName, COSTS, growthName, NOT_CACHED, OPEN_RATE, TIMED } from './scenarios.js';
 import { table } from './table.js';
 
-const NOT_MEASURED = '–';
+const NONE = '–';
 /** The share of a core that a plan may use, so that tail latency stays low. */
 const PLANNED_SHARE = 0.6;
 
-/** The results of one run of the benchmark. */
-export interface Run {
-  /** Start time, RFC 3339. */
-  readonly at: string;
-  /** The machine and its software. */
-  readonly machine: string;
-  readonly steadiness: Steadiness;
-  readonly database: string;
-  readonly scale: Scale;
-  readonly rows: readonly Measured[];
-}
-
 /**
  * Writes the results of a run into the folder of documents: the generated parts of `performance.md` and `scaling.md` between
- * their markers, the chart `performance.svg`, and all figures as `performance-data.md`.
+ * their markers, the chart `performance.svg`, and every sample as `performance.json`.
  *
- * @throws Error when a page lacks the markers of a part
+ * @throws Error when the machine was too unsteady, or a page lacks the markers of a part
  */
 export async function writeDocuments(folder: string, run: Run): Promise<void> {
+  requireSteady(run.steadiness);
   const pages = {
     'performance.md': { peers: peers(run), costs: costs(run), growth: growth(run) },
     'scaling.md': { cores: cores(run) },
@@ -42,11 +31,15 @@ export async function writeDocuments(folder: string, run: Run): Promise<void> {
     await writeFile(page, Object.entries(parts).reduce(replacePart, text));
   }
   await writeFile(join(folder, 'performance.svg'), peerChart(run));
-  const head = [
-    '# Performance: all figures',
-    'Written by `npm run bench -- --write`, not by hand. [`performance.md`](performance.md) shows what matters.',
-  ];
-  await writeFile(join(folder, 'performance-data.md'), `${[...head, allFigures(run)].join('\n\n')}\n`);
+  await writeFile(join(folder, 'performance.json'), dataOf(run));
+}
+
+/** The run as JSON, with a line for each scenario and four digits of each sample. */
+function dataOf({ rows, ...conditions }: Run): string {
+  const short = (_: string, value: unknown): unknown =>
+    typeof value === 'number' ? Number(value.toPrecision(4)) : value;
+  const lines = rows.map((row) => `    ${JSON.stringify(row, short)}`);
+  return `{\n  "conditions": ${JSON.stringify(conditions, short)},\n  "rows": [\n${lines.join(',\n')}\n  ]\n}\n`;
 }
 
 /** Every figure of the run, as Markdown. */
@@ -76,7 +69,7 @@ function conditions({ at, machine, steadiness, database, scale }: Run): string {
   const { rounds, durationMs, routes } = scale;
   const quick = scale.name === 'quick' ? ' A quick run: its figures are rough.' : '';
   return [
-    `Measured at ${at} on ${machine}; ${database}. Medians of ${rounds} rounds of ${durationMs / 1_000} s with ${CALLERS} concurrent callers of ${routes.toLocaleString('en')} routes, on the same cores; "±" is the distance to the ${rounds > 3 ? 'farther quartile' : 'farthest round'}.${quick}`,
+    `Measured at ${at} on ${machine}; ${database}. Medians of ${rounds} rounds of ${durationMs / 1_000} s with ${CALLERS} concurrent callers of ${routes.toLocaleString('en')} routes, on the same cores; "±" is the distance to the ${rounds > 3 ? 'farther quartile' : 'farthest round'}; "not measured" is a figure whose distance is more than a third of it.${quick}`,
     describeSteadiness(steadiness),
   ].join('\n\n');
 }
@@ -86,8 +79,8 @@ function peers(run: Run): string {
   const rows = (figure: Figure): string[][] =>
     CONTENDERS.map((contender) => [
       contender.title,
-      ...KINDS.map((kind) => cell(run, scenarioName(kind, contender), figure)),
-    ]).filter(([, ...cells]) => cells.some((each) => each !== NOT_MEASURED));
+      ...KINDS.map((kind) => cell(rowOf(run, kind, contender), figure)),
+    ]).filter(([, ...cells]) => cells.some((each) => each !== NONE));
   const names = KINDS.map(({ name }) => name);
   return [
     '![Requests per second of each](performance.svg)',
@@ -101,8 +94,8 @@ function peers(run: Run): string {
 function costs(run: Run): string {
   const [usual, ...changes] = COSTS;
   const cells = (protocol: 'gRPC' | 'REST', cost: (typeof COSTS)[number]): string[] => {
-    const one = rowOf(run, costName(protocol, cost));
-    const base = rowOf(run, costName(protocol, usual));
+    const one = rowNamed(run, costName(protocol, cost));
+    const base = rowNamed(run, costName(protocol, usual));
     const ratios = one && base && cost !== usual ? ratiosOf('serverCpuMs', one, base) : [];
     return [shown(valuesOf(one, 'serverCpuMs')), shown(ratios)];
   };
@@ -124,14 +117,16 @@ function growth(run: Run): string {
       ],
       run.scale.growth.map((stored) => [
         stored.toLocaleString('en'),
-        ...operations.flatMap((each) => figures.map((figure) => cell(run, growthName(each, stored), figure))),
+        ...operations.flatMap((each) =>
+          figures.map((figure) => cell(rowNamed(run, growthName(each, stored)), figure)),
+        ),
       ]),
     ),
     table(
       [`latency at ${OPEN_RATE.toLocaleString('en')} per second`, 'p50 ms', 'p99 ms'],
       TIMED.map((name) => [
         name,
-        ...(['p50Ms', 'p99Ms'] as const).map((each) => cell(run, atRate(name), each)),
+        ...(['p50Ms', 'p99Ms'] as const).map((each) => cell(rowNamed(run, atRate(name)), each)),
       ]),
     ),
   ].join('\n\n');
@@ -153,7 +148,7 @@ function cores(run: Run): string {
   return table(
     ['request', 'server CPU ms', 'per second and core', 'database CPU ms', 'per second and database core'],
     requests.map(([title, name]) => {
-      const row = rowOf(run, name);
+      const row = rowNamed(run, name);
       const database = title.endsWith(', cached')
         ? ['', '']
         : [shown(valuesOf(row, 'databaseCpuMs')), perCore(row, 'databaseCpuMs')];
@@ -162,10 +157,6 @@ function cores(run: Run): string {
   );
 }
 
-function rowOf(run: Run, name: string): Measured | undefined {
-  return run.rows.find((row) => row.name === name);
-}
-
-function cell(run: Run, name: string, figure: Figure): string {
-  return shown(valuesOf(rowOf(run, name), figure)) || NOT_MEASURED;
+function cell(row: Measured | undefined, figure: Figure): string {
+  return shown(valuesOf(row, figure)) || NONE;
 }

@@ -5,6 +5,7 @@ import type { Server, Servers } from './servers.js';
 /**
  * The targets of the scenarios:
  * - `service`: gateway and gRPC server in one process, as `npm start` starts it
+ * - `uncached`: the same without its cache, so that every get is part of a query
  * - `gateway`: a separate gateway and its gRPC server, connected by TCP
  * - `go`, `go with a cache`, `fastify`, `tutorial`, `tutorial gateway`: the peers
  * - `echo`, `node:http`, `express`, `hop`: the bare servers
@@ -16,6 +17,7 @@ import type { Server, Servers } from './servers.js';
  * - `other …`: the same targets on the other side of a comparison
  */
 export type TargetName =
+  | 'uncached'
   | 'go'
   | 'go with a cache'
   | 'fastify'
@@ -62,6 +64,7 @@ export async function openTestbed(
   };
   const service = (settings = {}): Promise<Server> => servers.service({ DATABASE_URL: main, ...settings });
   add('service', await service());
+  add('uncached', await service({ ROUTE_CACHE_MIB: '0' }));
   add('gateway', await servers.apart({ DATABASE_URL: main }));
 
   add('fastify', await servers.peer('fastify', main));
