@@ -87,6 +87,7 @@ const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
     // One by one: they measure.
     fileParallelism: false,
   }),
+  fuzz: project('fuzz', [], { include: ['fuzz/*.test.ts'], fileParallelism: false }),
   servers: project('servers', ['another user', 'containerd', 'etcd', 'go', 'python'], {
     include: ['test/servers/*.test.ts'],
     // They install what they need.

@@ -24,10 +24,6 @@ const BUILDS = {
       ['examples/typescript', 'dist/tsconfig.build.tsbuildinfo'],
     ],
   },
-  fuzz: {
-    command: 'npm run build:fuzz',
-    parts: [['fuzz', 'dist/fuzz/.tsbuildinfo']],
-  },
   faults: {
     command: 'npm run build:faults',
     parts: [['test/faults/programs', 'dist/faults/.tsbuildinfo']],

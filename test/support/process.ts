@@ -93,14 +93,6 @@ export class Program {
     return complete.map((line) => JSON.parse(line) as Record<string, unknown>);
   }
 
-  /** Removes and returns the complete lines of stdout. */
-  takeLines(): string[] {
-    const end = this.#stdout.lastIndexOf('\n') + 1;
-    const taken = this.#stdout.slice(0, end);
-    this.#stdout = this.#stdout.slice(end);
-    return taken.split('\n').slice(0, -1);
-  }
-
   /** Sends the signal and resolves when the program has ended. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
     this.#child.kill(signal);

@@ -1,12 +1,4 @@
-import { createHash } from 'node:crypto';
 import fc, { type Arbitrary } from 'fast-check';
-
-/** Draws the value that these numbers determine, without fast-check's bias towards extreme values. */
-export function drawn<T>(arbitrary: Arbitrary<T>, ...numbers: readonly number[]): T {
-  const seed = createHash('sha256').update(numbers.join('/')).digest().readInt32LE();
-  const [one] = fc.sample(fc.noBias(arbitrary), { seed, numRuns: 1 });
-  return one as T;
-}
 
 /** One of these arbitraries, with a probability in proportion to its weight. */
 export function weighted<T>(
@@ -42,13 +34,3 @@ export function at(drawn: number, places: number): number {
 export function words(text: string): string[] {
   return text.trim().split(/\s+/);
 }
-
-/** Splits bytes into up to three pieces at random positions. */
-export const cutting: Arbitrary<(bytes: Buffer) => Buffer[]> = weighted<number[]>(
-  [3, fc.constant([])],
-  [2, fc.array(place, { minLength: 1, maxLength: 2 })],
-).map((places) => (bytes) => {
-  const cuts = places.map((drawn) => at(drawn, bytes.length + 1)).sort((one, other) => one - other);
-  const edges = [0, ...cuts, bytes.length];
-  return edges.slice(1).map((edge, index) => bytes.subarray(edges[index], edge));
-});

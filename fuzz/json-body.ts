@@ -1,7 +1,7 @@
 import fc, { type Arbitrary } from 'fast-check';
-import type { RouteDraft } from '../values/callers.js';
-import { at, place, weighted, words } from '../values/draws.js';
-import { hostileText, word } from '../values/hostile-text.js';
+import type { RouteDraft } from './callers.js';
+import { at, place, weighted, words } from './draws.js';
+import { hostileText, word } from './hostile-text.js';
 
 const FIELDS = words('id method path middleware handler createdAt created_at');
 const NUMBERS = [...words('0 -0 1e999 -1 01 1. .5 0x10 NaN Infinity 1e-999'), '9'.repeat(400)];

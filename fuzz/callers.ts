@@ -1,7 +1,9 @@
 import fc, { type Arbitrary } from 'fast-check';
-import { FORBIDDEN } from '../ledger.js';
 import { bytesOf, listOf, weighted, words } from './draws.js';
 import { hostileText, word } from './hostile-text.js';
+
+/** The handler of the routes that clients without a valid token try to create. */
+export const FORBIDDEN = 'forbidden';
 
 /** The fields of a route that a client sets, all of the right type. */
 export interface RouteDraft {
