@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { posix, resolve } from 'node:path';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder';
@@ -59,7 +59,9 @@ describe('the scopes in the contract and the OpenAPI document', () => {
   });
 });
 
-describe.each(['.', 'packages/transcoder', 'packages/client'])('the package in %s', (folder) => {
+const PACKAGES = ['packages/transcoder', 'packages/client'];
+
+describe.each(['.', ...PACKAGES])('the package in %s', (folder) => {
   it('has the newest version of the changelog, with -dev until that is released', () => {
     const { version } = JSON.parse(read(`${folder}/package.json`)) as { readonly version: string };
     const own = `${folder}/CHANGELOG.md`;
@@ -113,15 +115,53 @@ describe('docs/errors.md', () => {
   });
 });
 
+/** Every document of the repository, by its path. */
+const DOCUMENTS = [
+  '.',
+  'docs',
+  'docs/decisions',
+  'examples',
+  ...PACKAGES,
+  'packages/transcoder/docs',
+].flatMap((folder) =>
+  readdirSync(resolve(ROOT, folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => posix.join(folder, name)),
+);
+
+/** The anchors of a document's headings, as GitHub makes them. */
+function anchorsIn(path: string): string[] {
+  const headings = read(path).matchAll(/^#+ (.*)$/gm);
+  return [...headings].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+/** Whether a link of a document leads to a file and, with an anchor, to a heading of it. */
+function leadsSomewhere(from: string, link: string): boolean {
+  const [to = '', anchor] = link.split('#');
+  const path = to === '' ? from : posix.join(posix.dirname(from), to);
+  return existsSync(resolve(ROOT, path)) && (anchor === undefined || anchorsIn(path).includes(anchor));
+}
+
+describe.each(DOCUMENTS)('%s', (path) => {
+  it('links only to files and headings that exist', () => {
+    const links = [...read(path).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
+    expect(links.filter((link) => !/^https?:/.test(link) && !leadsSomewhere(path, link))).toEqual([]);
+  });
+});
+
 describe('docs/decisions', () => {
   const records = readdirSync(resolve(ROOT, 'docs/decisions')).map((name) => `docs/decisions/${name}`);
 
-  it.each(records)('%s names and links only to files that exist', (record) => {
+  it.each(records)('%s names only files that exist', (record) => {
     const paths = [...read(record).matchAll(/`((?:src|test|packages)\/[^`*]+)`/g)].map(
       ([, path = '']) => path,
     );
-    const links = [...read(record).matchAll(/\]\(([^)#:]+)/g)].map(([, to = '']) => `docs/decisions/${to}`);
-    expect([...paths, ...links].filter((path) => !existsSync(resolve(ROOT, path)))).toEqual([]);
+    expect(paths.filter((path) => !existsSync(resolve(ROOT, path)))).toEqual([]);
   });
 });
 
@@ -137,9 +177,9 @@ function sourcesAndTests(name: string): string[] {
   return [`packages/${name}/src`, `packages/${name}/test`];
 }
 
-describe.each(['SECURITY.md', 'docs/reliability.md'])('%s', (document) => {
+describe('SECURITY.md', () => {
   it('names only tests and sources that exist, by their names or the ends of their paths', () => {
-    const names = [...read(document).matchAll(/`([a-z0-9/-]+(?:\.test)?\.ts)`/g)].map(
+    const names = [...read('SECURITY.md').matchAll(/`([a-z0-9/-]+(?:\.test)?\.ts)`/g)].map(
       ([, name = '']) => name,
     );
     expect(names.length).toBeGreaterThan(20);
@@ -147,7 +187,7 @@ describe.each(['SECURITY.md', 'docs/reliability.md'])('%s', (document) => {
   });
 
   it('names a test in the last cell of each row about a threat, an attack or a promise', () => {
-    const tables = read(document)
+    const tables = read('SECURITY.md')
       .split(/\n\n+/)
       .filter((block) => /^\| .* \| test \|\n/.test(block));
     expect(tables.length).toBeGreaterThan(2);

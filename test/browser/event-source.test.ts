@@ -8,8 +8,11 @@ import { type FeedCall, feedMessage, startFeed } from '../../packages/transcoder
 import { startChromium } from '../support/chromium.js';
 import { needs } from '../support/needs.js';
 
-const README = readFileSync(resolve(import.meta.dirname, '../../packages/transcoder/README.md'), 'utf8');
-const [, SNIPPET = ''] = /```js\n(const source = new EventSource[^]*?)```/.exec(README) ?? [];
+const DOCUMENT = readFileSync(
+  resolve(import.meta.dirname, '../../packages/transcoder/docs/streams-and-files.md'),
+  'utf8',
+);
+const [, SNIPPET = ''] = /```js\n(const source = new EventSource[^]*?)```/.exec(DOCUMENT) ?? [];
 const PAGE = `<!doctype html><link rel="icon" href="data:,"><ol></ol><script>
 const add = (text) => document.querySelector('ol').append(Object.assign(document.createElement('li'), { textContent: text }));
 const show = ({ number, text }) => add(number + ' ' + text);
@@ -19,7 +22,7 @@ ${SNIPPET}</script>`;
 /** The `readyState` of an EventSource that does not reconnect. */
 const CLOSED = 2;
 
-describe("the README's EventSource in a browser", needs('chromium'), () => {
+describe('the documented EventSource in a browser', needs('chromium'), () => {
   let browser: Browser;
 
   beforeAll(async () => {

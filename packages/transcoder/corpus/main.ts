@@ -14,7 +14,7 @@ import { descriptionProblems } from './descriptions.js';
 import { type Outcome, outcomeTable, table } from './report.js';
 import { sampleRequest } from './sample-request.js';
 
-const README = resolve(import.meta.dirname, '../README.md');
+const PAGE = resolve(import.meta.dirname, '../docs/options.md');
 const TABLES = /(?<=<!-- Written by `npm run corpus[^\n]*-->\n\n)[^]*(?=\n<!-- End of what the corpus wrote)/;
 /** How many contracts are measured as they load: those with the largest sets. */
 const MEASURED = 3;
@@ -28,7 +28,7 @@ const server = createServer((incoming, response) => handler?.(incoming, response
  * `npm run corpus`: loads the contract of each package of google-proto-files that has HTTP rules, sends a request for
  * each rule to an upstream that answers with an empty message, and prints what becomes of them, and what the largest
  * contracts take to load. Then it describes each in OpenAPI, and checks the documents. It fails where a document has a
- * problem, or the README shows anything else but times and heaps; `--write` writes it there.
+ * problem, or docs/options.md shows anything else but times and heaps; `--write` writes it there.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { write: { type: 'boolean' } } });
@@ -55,15 +55,15 @@ async function main(): Promise<void> {
   process.stdout.write(`\n${described.length} documents of OpenAPI, ${problems.length} problems\n`);
   for (const problem of problems) process.stderr.write(`${problem}\n`);
   if (problems.length > 0) process.exitCode = 1;
-  const readme = readFileSync(README, 'utf8');
+  const page = readFileSync(PAGE, 'utf8');
   const unmeasured = (tablesOf: string): string => tablesOf.replace(/[\d.]+ s \| [\d.]+ MB \|$/gm, '');
   if (values.write === true) {
     writeFileSync(
-      README,
-      readme.replace(TABLES, () => tables),
+      PAGE,
+      page.replace(TABLES, () => tables),
     );
-  } else if (unmeasured(tables) !== unmeasured(TABLES.exec(readme)?.[0] ?? '')) {
-    process.stderr.write('The README of the package shows other tables; `--write` writes these.\n');
+  } else if (unmeasured(tables) !== unmeasured(TABLES.exec(page)?.[0] ?? '')) {
+    process.stderr.write('docs/options.md of the package shows other tables; `--write` writes these.\n');
     process.exitCode = 1;
   }
 }

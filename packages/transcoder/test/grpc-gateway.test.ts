@@ -5,7 +5,7 @@ import { alike, recorded, startCompared } from './grpc-gateway/comparison.js';
 import { DIFFERENCES, rowOf } from './grpc-gateway/differences.js';
 import { ROWS } from './grpc-gateway/rows/index.js';
 
-const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '../docs/from-grpc-gateway.md'), 'utf8');
 const all = Object.values(ROWS).flat();
 
 describe.each(['strict', 'lenient'] as const)('a %s transcoder, compared with grpc-gateway', async (way) => {
@@ -33,21 +33,21 @@ describe('the table of requests', () => {
     expect([...recorded.keys()].sort()).toEqual(requests.sort());
   });
 
-  it('shows exactly the differences that the README lists', () => {
+  it('shows exactly the differences that docs/from-grpc-gateway.md lists', () => {
     const shown = new Set(
       all.flatMap(({ strict, lenient }) => [strict, lenient]).filter((each) => each !== undefined),
     );
     expect([...shown].sort()).toEqual(Object.keys(DIFFERENCES).sort());
-    const [, section = ''] = readme.split(
+    const [, section = ''] = page.split(
       '| request | grpc-gateway | here | with `lenient` |\n|---|---|---|---|\n',
     );
     const [table = ''] = section.split('\n\n');
     expect(table.split('\n')).toEqual(Object.values(DIFFERENCES).map(rowOf));
   });
 
-  it('has the counts that the README gives', () => {
+  it('has the counts that docs/from-grpc-gateway.md gives', () => {
     const same = (way: 'strict' | 'lenient'): number => all.filter((row) => row[way] === undefined).length;
-    const told = /(\d+) of (\d+) requests are answered alike, with `lenient` (\d+);/.exec(readme);
+    const told = /(\d+) of (\d+) requests are answered alike, with `lenient` (\d+);/.exec(page);
     expect(told?.slice(1).map(Number)).toEqual([same('strict'), all.length, same('lenient')]);
   });
 });

@@ -107,7 +107,7 @@ describe('the packed package', () => {
   }
 
   it('contains what it needs and nothing else', () => {
-    const files = ['CHANGELOG.md', 'README.md', 'dist', 'package.json'];
+    const files = ['CHANGELOG.md', 'README.md', 'dist', 'docs', 'package.json'];
     expect(readdirSync(user.installed).sort()).toEqual(files);
     expect(readdirSync(join(user.installed, 'dist'))).not.toContain('.tsbuildinfo');
   });
@@ -125,9 +125,14 @@ describe('the packed package', () => {
     expect(await user.run('node', ['--eval', program])).toBe('@route-registry/transcoder\n');
   });
 
-  it.each(['README.md', 'CHANGELOG.md'])('has no link in %s to a file outside the package', (name) => {
-    expect(linksOutside(user.installed, name)).toEqual([]);
-  });
+  const pages = readdirSync(join(PACKAGE, 'docs')).map((name) => `docs/${name}`);
+
+  it.each(['README.md', 'CHANGELOG.md', ...pages])(
+    'has no link in %s to a file outside the package',
+    (name) => {
+      expect(linksOutside(user.installed, name)).toEqual([]);
+    },
+  );
 
   it("serves a contract and the server's failures with node:http, Express 5 and TLS", async () => {
     write('package.json', ESM);

@@ -21,7 +21,11 @@ const PACKAGE = resolve(import.meta.dirname, '..');
 const MODULES = resolve(PACKAGE, '../../node_modules');
 const BIN = join(MODULES, '.bin');
 const GOOGLE = join(MODULES, 'google-proto-files/google');
-const readme = readFileSync(`${PACKAGE}/README.md`, 'utf8');
+const readme = read('README.md');
+
+function read(path: string): string {
+  return readFileSync(`${PACKAGE}/${path}`, 'utf8');
+}
 
 /** Starts the library on a grpc-js server, which stops when the test ends. Returns its address. */
 async function startServer(): Promise<string> {
@@ -92,28 +96,29 @@ describe("the README's command", () => {
   });
 });
 
-describe('the README', () => {
-  it.each(readdirSync(`${PACKAGE}/examples`))('shows the example %s, which is tested', (name) => {
-    expect(readme).toContain(readFileSync(`${PACKAGE}/examples/${name}`, 'utf8'));
+/** The names in the first column of a table. */
+function namesIn(table: string): Set<string> {
+  return new Set([...table.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name = '']) => name));
+}
+
+describe('the documents', () => {
+  const pages = readdirSync(`${PACKAGE}/docs`).map((name) => read(`docs/${name}`));
+  const all = [readme, ...pages].join('\n');
+
+  it.each(readdirSync(`${PACKAGE}/examples`))('show the example %s, which is tested', (name) => {
+    expect(all).toContain(read(`examples/${name}`));
   });
 
-  const rows = (heading: string): string[] => {
-    const [, section = ''] = readme.split(`## ${heading}\n`);
-    const [table = ''] = section.split('\n## ');
-    return [...table.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name = '']) => name);
-  };
-
-  it('lists every option', () => {
+  it('list every option', () => {
     const given = { descriptorSet: new Uint8Array(), upstream: new LibraryServer() };
-    expect(new Set(rows('Options'))).toEqual(
-      new Set([...Object.keys(optionsInForce(given).options), 'realm']),
-    );
+    const [table = ''] = read('docs/options.md').split('\n## ');
+    expect(namesIn(table)).toEqual(new Set([...Object.keys(optionsInForce(given).options), 'realm']));
   });
 
-  it('lists every reason with its status', () => {
-    const [, section = ''] = readme.split('## Errors\n');
-    expect(new Set(rows('Errors'))).toEqual(new Set(Object.keys(failures)));
+  it('list every reason with its status', () => {
+    const page = read('docs/errors.md');
+    expect(namesIn(page)).toEqual(new Set(Object.keys(failures)));
     for (const [reason, { httpStatus }] of Object.entries(failures))
-      expect(section).toContain(`| \`${reason}\` | ${httpStatus} |`);
+      expect(page).toContain(`| \`${reason}\` | ${httpStatus} |`);
   });
 });

@@ -1,4 +1,4 @@
-/** A deliberate difference from grpc-gateway, in the words of the README. */
+/** A deliberate difference from grpc-gateway, in the words of docs/from-grpc-gateway.md. */
 interface Difference {
   readonly request: string;
   readonly theirs: string;
@@ -7,7 +7,7 @@ interface Difference {
   readonly lenient?: string;
 }
 
-/** The rows of the README's table. `ours` follows the HTTP, JSON and protobuf documents that it names. */
+/** The rows of that page's table. `ours` follows the HTTP, JSON and protobuf documents that it names. */
 export const DIFFERENCES = {
   verbs: {
     request: 'another method than those of a path; `OPTIONS`',
@@ -174,7 +174,7 @@ export const DIFFERENCES = {
 
 export type DifferenceName = keyof typeof DIFFERENCES;
 
-/** A difference as a row of the README's table. */
+/** A difference as a row of that page's table. */
 export function rowOf({ request, theirs, ours, lenient = 'as without' }: Difference): string {
   return `| ${request} | ${theirs} | ${ours} | ${lenient} |`;
 }

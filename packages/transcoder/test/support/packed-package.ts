@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -75,6 +75,8 @@ export function linksOutside(installed: string, page: string): string[] {
   return [...targets]
     .map(([, target = '']) => target)
     .filter(
-      (target) => !/^(?:https?:|#)/.test(target) && !existsSync(join(installed, target.replace(/#.*/, ''))),
+      (target) =>
+        !/^(?:https?:|#)/.test(target) &&
+        !existsSync(join(installed, dirname(page), target.replace(/#.*/, ''))),
     );
 }
