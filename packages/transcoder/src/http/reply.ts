@@ -77,12 +77,11 @@ export class SuccessReplies {
   }
 
   readonly #render: Render = (binding, message) => {
-    const text = this.#text(binding, message);
-    const body = typeof text === 'string' ? Buffer.from(text) : text;
+    const body = Buffer.from(this.#text(binding, message));
     return { body, tag: entityTag(body) };
   };
 
-  #text({ method, responseBody }: Binding, message: Uint8Array): string | Uint8Array {
+  #text({ method, responseBody }: Binding, message: Uint8Array): string {
     return this.#output.text(method.output, fromBinary(method.output, message), responseBody);
   }
 }

@@ -275,8 +275,8 @@ export interface StreamFormat {
   readonly pulse: Uint8Array | undefined;
 }
 
-/** Returns the JSON text of a serialized message, without line breaks; as UTF-8 if it is large. */
-type JsonOf = (message: Uint8Array) => string | Uint8Array;
+/** Returns the JSON text of a serialized message, without line breaks. */
+type JsonOf = (message: Uint8Array) => string;
 
 // RFC 9110 12.4.2 and 12.5.1: a weight of 0 means that the type is not acceptable.
 const WANTS_EVENTS =
@@ -291,8 +291,8 @@ const WANTS_EVENTS =
 export function streamFormat(accept: string | undefined, lenient: boolean, json: JsonOf): StreamFormat {
   if (accept !== undefined && WANTS_EVENTS.test(accept)) return events(json);
   return lenient
-    ? lines('application/json', (message) => joined('{"result":', json(message), '}\n'))
-    : lines('application/x-ndjson', (message) => joined('', json(message), '\n'));
+    ? lines('application/json', (message) => Buffer.from(`{"result":${json(message)}}\n`))
+    : lines('application/x-ndjson', (message) => Buffer.from(`${json(message)}\n`));
 }
 
 function lines(contentType: string, message: StreamFormat['message']): StreamFormat {
@@ -311,17 +311,11 @@ function events(json: JsonOf): StreamFormat {
   return {
     contentType: 'text/event-stream',
     headers: {},
-    message: (message) => joined('data: ', json(message), '\n\n'),
+    message: (message) => Buffer.from(`data: ${json(message)}\n\n`),
     failure: (error) => Buffer.from(`event: failure\ndata: ${error}\n\n`),
     end: END,
     pulse: COMMENT,
   };
-}
-
-function joined(before: string, json: string | Uint8Array, after: string): Uint8Array {
-  return typeof json === 'string'
-    ? Buffer.from(before + json + after)
-    : Buffer.concat([Buffer.from(before), json, Buffer.from(after)]);
 }
 
 // RFC 9110 8.3.1; parameters may contain any printable ASCII character.

@@ -1,4 +1,5 @@
-import { fromJson, type JsonValue } from '@bufbuild/protobuf';
+import { create, fromJson, type JsonValue, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { AnySchema } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
 import { JsonOutput } from '../../src/json/json-output.js';
 import { firstOf, messageType, registry, typeOf } from '../support/library-contract.js';
@@ -179,5 +180,46 @@ describe('the JSON form of a message', () => {
     expect(written({ nested: {} })).not.toHaveProperty('nested.assignedText');
     expect(written({ assignedText: 'a' })).toMatchObject({ assignedText: 'a', assignedNumber: 0 });
     expect(written({ assignedOptional: '' })).toMatchObject({ assignedOptional: '' });
+  });
+});
+
+describe('an Any', () => {
+  const schema = messageType('Everything');
+  const PREFIX = 'type.googleapis.com';
+  const EVERYTHING = `${PREFIX}/library.v1.Everything`;
+  const sparse = new JsonOutput(registry, { omit: 'defaults' });
+
+  it.each([
+    { '@type': EVERYTHING, stringValue: 'a', any: { '@type': EVERYTHING, int32Value: 1 } },
+    { '@type': `${PREFIX}/library.v1.Book`, title: 'T' },
+    { '@type': `${PREFIX}/google.protobuf.Timestamp`, value: WHOLE },
+    { '@type': `${PREFIX}/google.protobuf.BytesValue`, value: 'AQID' },
+    {},
+  ])('has its type first: %j', (any) => {
+    const json = { nested: { any }, any };
+    expect(sparse.text(schema, fromJson(schema, json, { registry }))).toBe(JSON.stringify(json));
+  });
+
+  const TYPE = `${PREFIX}/nobody.Knows`;
+  const unknown = () => create(AnySchema, { typeUrl: TYPE, value: Buffer.from([1, 2, 3]) });
+  const holder = () => create(schema, { any: unknown(), stringValue: 'a' });
+  const form = { '@type': TYPE, value: 'AQID' };
+  const held = { any: form, stringValue: 'a' };
+
+  it.each<[where: string, fields: () => MessageInitShape<typeof schema>, json: JsonValue]>([
+    ['a field', () => ({ any: unknown() }), { any: form }],
+    ['a message', () => ({ nested: holder() }), { nested: held }],
+    ['a list', () => ({ nestedList: [holder()] }), { nestedList: [held] }],
+    ['a map', () => ({ nestedMap: { 7: holder() } }), { nestedMap: { 7: held } }],
+    [
+      'an Any',
+      () => ({ any: create(AnySchema, { typeUrl: EVERYTHING, value: toBinary(schema, holder()) }) }),
+      { any: { '@type': EVERYTHING, ...held } },
+    ],
+  ])('of an unknown type in %s has its bytes in base64, and is reported', (_, fields, json) => {
+    const reported: string[] = [];
+    const reporting = new JsonOutput(registry, { omit: 'defaults' }, (typeUrl) => reported.push(typeUrl));
+    expect(JSON.parse(reporting.text(schema, create(schema, fields())))).toEqual(json);
+    expect(reported).toEqual([TYPE]);
   });
 });
