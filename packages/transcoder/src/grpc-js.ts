@@ -46,10 +46,7 @@ export interface GrpcUpstreamOptions {
 export interface GrpcUpstream extends Required<Upstream> {
   /** How many calls have run to their end although their client had left, since too many had left before it. */
   readonly leftRunning: number;
-  /**
-   * Switches to other credentials. New connections replace the current ones once the first attempt to connect has
-   * succeeded or failed. Until then, calls use the current connections, and they run to completion there.
-   */
+  /** Switches to other credentials: later calls connect with them, and those in progress run to completion. */
   readonly renew: (credentials: ChannelCredentials) => void;
   /** Closes all connections. Calls in progress run to completion; later calls fail with `UNAVAILABLE`. */
   readonly close: () => void;
@@ -83,14 +80,7 @@ export function grpcUpstream(target: string, given: GrpcUpstreamOptions): GrpcUp
   const open = (credentials: ChannelCredentials): Connections =>
     new Connections(target, credentials, options, figures);
   let current = open(first);
-  let next: Connections | undefined;
   let closed = false;
-  const abandonNext = (): void => {
-    const abandoned = next;
-    // Cleared first, since closing it calls its listener.
-    next = undefined;
-    abandoned?.close();
-  };
   /** The reply to a call that is not made; undefined for any other. */
   const refusal = ({ cancellation, deadline, metadata }: UnaryCall): UnaryReply | undefined => {
     if (cancellation.cancelled) return unanswered(status.CANCELLED, 'The client has gone.');
@@ -127,20 +117,11 @@ export function grpcUpstream(target: string, given: GrpcUpstreamOptions): GrpcUp
     },
     renew(credentials) {
       if (closed) return;
-      abandonNext();
-      const opened = open(credentials);
-      next = opened;
-      opened.whenSettled(() => {
-        // A later renewal or `close` has closed these connections.
-        if (next !== opened) return;
-        current.retire();
-        current = opened;
-        next = undefined;
-      });
+      current.retire();
+      current = open(credentials);
     },
     close() {
       closed = true;
-      abandonNext();
       current.close();
     },
   };
