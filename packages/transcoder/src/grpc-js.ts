@@ -1,5 +1,5 @@
 import { type ChannelCredentials, type ChannelOptions, status } from '@grpc/grpc-js';
-import { unanswered } from './grpc-js/call-failure.js';
+import { clientGone, deadlinePassed, unanswered } from './grpc-js/call-failure.js';
 import { CallCounts } from './grpc-js/call-counts.js';
 import { CHANNEL_DEFAULTS } from './grpc-js/channel-defaults.js';
 import { Connections } from './grpc-js/connections.js';
@@ -83,8 +83,8 @@ export function grpcUpstream(target: string, given: GrpcUpstreamOptions): GrpcUp
   let closed = false;
   /** The reply to a call that is not made; undefined for any other. */
   const refusal = ({ cancellation, deadline, metadata }: UnaryCall): UnaryReply | undefined => {
-    if (cancellation.cancelled) return unanswered(status.CANCELLED, 'The client has gone.');
-    if (deadline <= Date.now()) return unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
+    if (cancellation.cancelled) return clientGone();
+    if (deadline <= Date.now()) return deadlinePassed();
     if (closed) return unanswered(status.UNAVAILABLE, 'The upstream is closed.');
     for (const [key, value] of metadata)
       // With a key of a connection, grpc-js would lose its own and try again.

@@ -71,7 +71,7 @@ describe('an upstream over a channel', () => {
       code: status.INTERNAL,
       details: 'The reply is larger than maxReplyBytes. Received message larger than max (1001 vs 1000)',
       answered: false,
-      told: 'The reply is larger than 1000 bytes, the maximum.',
+      clientMessage: 'The reply is larger than 1000 bytes, the maximum.',
     });
   });
 
@@ -321,7 +321,7 @@ describe('a failure', () => {
     });
     const upstream = opening(upstreamAt(server.address));
     const text = 'The reply is compressed in a way that is not supported, or not declared.';
-    const failure = { code: INTERNAL, details: text, answered: false, told: text };
+    const failure = { code: INTERNAL, details: text, answered: false, clientMessage: text };
     expect(await upstream.unary(unaryCall())).toEqual(failure);
     expect(await upstream.serverStream(unaryCall()).next()).toEqual(failure);
   });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
-import { MAX_UNSENT } from '../src/http/exchange.js';
+import { MAX_UNSENT } from '../src/http/request-queue.js';
 import type { LogKind } from '../src/log.js';
 import type { Guard, UnaryCall, Upstream } from '../src/upstream.js';
 import { errorOf, httpRequest, reasonOf, rawExchange } from './support/http-request.js';

@@ -90,10 +90,10 @@ describe('the text of a failure', () => {
   });
 
   it('names the bound of a reply that is too large, and no host', async () => {
-    const told = 'The reply is larger than 1000 bytes, the maximum.';
-    const reply = { code: Code.INTERNAL, details: 'from 10.0.0.1', answered: false, told };
+    const clientMessage = 'The reply is larger than 1000 bytes, the maximum.';
+    const reply = { code: Code.INTERNAL, details: 'from 10.0.0.1', answered: false, clientMessage };
     const response = await get(await start(() => reply));
-    expect(errorOf(response)).toMatchObject({ code: 500, message: told });
+    expect(errorOf(response)).toMatchObject({ code: 500, message: clientMessage });
     expect(response.text).not.toContain('10.0.0.1');
   });
 });

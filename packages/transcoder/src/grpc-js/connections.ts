@@ -102,7 +102,7 @@ class Connection implements CallHost {
     else made.cancel();
   }
 
-  over(made: Cancellable, call: UnaryCall, left: boolean): void {
+  ended(made: Cancellable, call: UnaryCall, left: boolean): void {
     if (this.#resets.ended(made) && left) this.#figures.leftRunning += 1;
     this.#figures.underWay.remove(call);
     this.#calls -= 1;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loggedPath } from '../../src/http/exchange.js';
+import { loggedPath } from '../../src/http/finish.js';
 
 describe('a path in the log', () => {
   const uuid = '01a1f941-715b-7593-b057-19259d7b5bfc';

@@ -6,7 +6,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { firstOf } from './support/library-contract.js';
 import { listening } from './support/opening.js';
 import { settled } from './support/settled.js';
-import { type HttpReply, writeEarlyReply, writeReply } from '../src/http-reply.js';
+import { type HttpReply, writeEarlyReply, writeReply } from '../src/http-response.js';
 
 /** Larger than the buffers of a connection. */
 const BODY = randomBytes(16 * 1024 * 1024);
