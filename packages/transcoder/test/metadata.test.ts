@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Metadata } from '@grpc/grpc-js';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import express from 'express';
+import { describe, expect, it } from 'vitest';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
 import { sentHeaders } from '../src/http/head.js';
 import {
@@ -14,10 +13,13 @@ import {
   type ResponseHeaders,
   type UnfitValue,
 } from '../src/metadata.js';
-import type { UnaryReply } from '../src/upstream.js';
+import { createTranscoder } from '../src/transcoder.js';
+import type { ReplyMetadata, UnaryReply } from '../src/upstream.js';
 import { httpRequest } from './support/http-request.js';
+import { libraryDescriptorSet } from './support/library-contract.js';
 import { MEMBER } from './support/library-server.js';
-import { startTranscoder } from './support/library-transcoder.js';
+import { openTranscoder } from './support/library-transcoder.js';
+import { listening } from './support/opening.js';
 import { wrongFields } from './support/refusal.js';
 
 type Headers = Readonly<Record<string, readonly string[]>>;
@@ -282,11 +284,7 @@ async function headersOf(
     replyHeaders.addTo(response, reply);
     response.end();
   });
-  onTestFinished(() => void server.close());
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const response = await httpRequest(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, {
-    path: '/',
-  });
+  const response = await httpRequest(await listening(server), { path: '/' });
   const { date, connection, 'keep-alive': alive, 'content-length': length, ...others } = response.headers;
   expect([connection, length]).toEqual(['close', '0']);
   expect(date).not.toBe('1');
@@ -346,14 +344,13 @@ describe('the headers of a response, from metadata', () => {
     const listed = metadata({ 'x-a': '1' });
     const reply = { code: Code.OK, details: '', answered: true, message: new Uint8Array() };
     const trailers = { get: (key: string) => listed.get(key) };
-    const gateway = await startTranscoder({
+    const gateway = await openTranscoder({
       upstream: { unary: () => ({ ...reply, trailers }) },
       responseHeaders: new Map([
         ['*', 'Grpc-Metadata-*'],
         ['x-a', 'X-A'],
       ]),
     });
-    onTestFinished(() => gateway.close());
     const { headers } = await httpRequest(gateway.origin, {
       path: '/v1/shelves/1',
       headers: { authorization: MEMBER },
@@ -366,7 +363,68 @@ describe('the headers of a response, from metadata', () => {
     ['"x-*" stands for several names, and "X-A" for one', new Map([['x-*', 'X-A']])],
     ['"A B-*" is not the name of a header', new Map([['x-*', 'A B-*']])],
     ['"A *" is not the name of a header', new Map([['x-a', 'A *']])],
+    ...['Content-Type', 'eTag', 'Transfer-Encoding'].map((name): [string, ResponseHeaders] => [
+      `The header "${name}" is written by the transcoder or by Node`,
+      new Map([['x-a', name]]),
+    ]),
   ])('cannot be made if %s', (why, headers) => {
     expect(() => new ReplyHeaders(headers)).toThrow(why);
   });
 });
+
+describe('the metadata of a whole reply', () => {
+  const initialMetadata = replyMetadata({
+    'set-cookie': ['a=1', 'b=2'],
+    'x-both': ['first'],
+    'x-lines': ['a\r\nset-cookie: c=3', 'a\nb', 'a\0', 'fine'],
+    'x-bytes-bin': [new Uint8Array([1])],
+  });
+  const trailers = replyMetadata({ 'x-both': ['last'], 'x-unnamed': ['secret'] });
+  const responseHeaders = new Map([
+    ['set-cookie', 'Set-Cookie'],
+    ['x-both', 'X-Both'],
+    ['x-lines', 'Content-Disposition'],
+    ['x-bytes-bin', 'X-Bytes'],
+    ['x-none', 'X-None'],
+  ]);
+  const replying = (reply: UnaryReply) =>
+    openTranscoder({ upstream: { unary: () => reply }, responseHeaders });
+
+  it.each([
+    { what: 'success', code: Code.OK, message: new Uint8Array(), status: 200 },
+    { what: 'failure', code: Code.NOT_FOUND, message: undefined, status: 404 },
+  ])('becomes headers of a $what if the options name it, with one line per value', async (given) => {
+    const { code, message, status } = given;
+    const reply = { code, details: '', answered: true, message, initialMetadata, trailers };
+    const { origin } = await replying(reply);
+    const asked = { path: '/v1/shelves/1', headers: { authorization: MEMBER } };
+    const { headers, ...response } = await httpRequest(origin, asked);
+    expect(response.status).toBe(status);
+    expect(headers['set-cookie']).toEqual(['a=1', 'b=2']);
+    expect(headers['x-both']).toBe('first, last');
+    expect(headers['content-disposition']).toBe('fine');
+    expect(headers).not.toHaveProperty('x-bytes');
+    expect(headers).not.toHaveProperty('x-none');
+    expect(JSON.stringify(headers)).not.toContain('secret');
+  });
+
+  it('is added to the headers that middleware has set', async () => {
+    const reply = { code: Code.OK, details: '', answered: true, message: new Uint8Array(), initialMetadata };
+    const { handler } = createTranscoder({
+      descriptorSet: libraryDescriptorSet,
+      upstream: { unary: () => reply },
+      responseHeaders,
+    });
+    const app = express().use((_, response, next) => {
+      response.setHeader('Set-Cookie', 'session=1');
+      next();
+    }, handler);
+    const origin = await listening(createServer(app));
+    const { headers } = await httpRequest(origin, { path: '/v1/shelves/1' });
+    expect(headers['set-cookie']).toEqual(['session=1', 'a=1', 'b=2']);
+  });
+});
+
+function replyMetadata(entries: Readonly<Record<string, readonly (string | Uint8Array)[]>>): ReplyMetadata {
+  return { get: (key) => entries[key] ?? [] };
+}

@@ -1,12 +1,12 @@
 import { createServer } from 'node:http';
 import { Metadata } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
-import { withGatewayHeaders } from '../examples/gateway-headers.js';
-import { Code } from '../src/gen/google/rpc/code_pb.js';
-import type { CallMetadata, Upstream } from '../src/upstream.js';
-import { httpRequest } from './support/http-request.js';
-import { libraryDescriptorSet } from './support/library-contract.js';
-import { listening } from './support/opening.js';
+import { withGatewayHeaders } from '../../examples/gateway-headers.js';
+import { Code } from '../../src/gen/google/rpc/code_pb.js';
+import type { CallMetadata, Upstream } from '../../src/upstream.js';
+import { httpRequest } from '../support/http-request.js';
+import { libraryDescriptorSet } from '../support/library-contract.js';
+import { listening } from '../support/opening.js';
 
 it("grpc-gateway's headers for metadata are taken and sent", async () => {
   const calls: CallMetadata[] = [];

@@ -4,13 +4,13 @@ import { Metadata, status } from '@grpc/grpc-js';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { anyPack } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { RequestInfoSchema } from '../src/gen/google/rpc/error_details_pb.js';
-import { StatusSchema } from '../src/gen/google/rpc/status_pb.js';
-import type { ReplyStream, UnaryCall, Upstream } from '../src/upstream.js';
-import { Deferred } from './support/deferred.js';
-import { type FeedCall, feedMessage, startFeed } from './support/feed-server.js';
-import { errorOf, httpRequest, reasonOf, rawExchange } from './support/http-request.js';
-import { settled } from './support/settled.js';
+import { RequestInfoSchema } from '../../src/gen/google/rpc/error_details_pb.js';
+import { StatusSchema } from '../../src/gen/google/rpc/status_pb.js';
+import type { ReplyStream, UnaryCall, Upstream } from '../../src/upstream.js';
+import { Deferred } from '../support/deferred.js';
+import { type FeedCall, feedMessage, startFeed } from '../support/feed-server.js';
+import { errorOf, httpRequest, reasonOf, rawExchange } from '../support/http-request.js';
+import { settled } from '../support/settled.js';
 
 const ENTRIES = '/v1/topics/news/entries';
 const EVENTS = { accept: 'text/event-stream' };
@@ -38,15 +38,15 @@ function sendTwo(call: FeedCall): void {
 
 /** Sends a message, and fails once `fail` is called. */
 function failingAfterOne(): { answer: (call: FeedCall) => void; fail: () => void } {
-  const told = new Deferred();
+  const failing = new Deferred();
   return {
     answer: (call) => {
       call.write(entry(1));
-      void told.promise.then(() => {
+      void failing.promise.then(() => {
         endsWith(status.ABORTED)(call);
       });
     },
-    fail: told.resolve,
+    fail: failing.resolve,
   };
 }
 
@@ -374,13 +374,13 @@ describe('a failing stream', () => {
 
 describe('the head of a stream without messages', () => {
   it('is sent a second after the headers of its server', async () => {
-    const { promise: told, resolve: tell } = new Deferred();
+    const { promise: continued, resolve: goOn } = new Deferred();
     const feed = await startFeed(
       (call) => {
         const metadata = new Metadata();
         metadata.set('x-quota', '3');
         call.sendMetadata(metadata);
-        void told.then(() => {
+        void continued.then(() => {
           sendTwo(call);
         });
       },
@@ -389,7 +389,7 @@ describe('the head of a stream without messages', () => {
     const { response, text, ended } = await reading(feed.origin + ENTRIES, { headers: EVENTS });
     expect([response.status, response.headers.get('x-quota')]).toEqual([200, '3']);
     await expect.poll(text).toBe(':\n\n');
-    tell();
+    goOn();
     await ended;
     expect(text()).toBe(`:\n\ndata: ${ONE}\n\ndata: ${TWO}\n\nevent: end\ndata: {}\n\n`);
   });

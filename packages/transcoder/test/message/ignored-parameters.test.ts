@@ -1,7 +1,7 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { errorOf, httpRequest, type HttpResponse } from './support/http-request.js';
-import { MEMBER } from './support/library-server.js';
-import { startTranscoder } from './support/library-transcoder.js';
+import { describe, expect, it } from 'vitest';
+import { errorOf, httpRequest, type HttpResponse } from '../support/http-request.js';
+import { MEMBER } from '../support/library-server.js';
+import { openTranscoder } from '../support/library-transcoder.js';
 
 /** Requests a path with the parameters of Google's clients, and some of trackers, ignored. */
 async function request(
@@ -12,8 +12,7 @@ async function request(
     ...content
   }: { body?: string; ignoredParameters?: string[]; lenient?: boolean } = {},
 ): Promise<HttpResponse> {
-  const gateway = await startTranscoder({ ignoredParameters, lenient });
-  onTestFinished(() => gateway.close());
+  const gateway = await openTranscoder({ ignoredParameters, lenient });
   const headers = { authorization: MEMBER, 'content-type': 'application/json' };
   return httpRequest(gateway.origin, {
     method: 'body' in content ? 'POST' : 'GET',

@@ -5,15 +5,15 @@ import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { Metadata, ServerCredentials, status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { certificates } from '../../client/test/support/certificates.js';
-import { shownOptions } from '../src/command-options.js';
-import { listen } from './support/grpc-server.js';
-import { errorOf, type HttpRequest, httpRequest, reasonOf } from './support/http-request.js';
-import { greeterDescriptorSet, libraryDescriptorSet } from './support/library-contract.js';
-import { libraryOverGrpc, MEMBER } from './support/library-server.js';
-import { opening } from './support/opening.js';
-import { asRecorded, type ReflectionCall, startReflecting } from './support/reflecting-server.js';
-import { eventually, fileWith, originOf, runToEnd, startCommand } from './support/running-command.js';
+import { certificates } from '../../../client/test/support/certificates.js';
+import { shownOptions } from '../../src/command-options.js';
+import { listen } from '../support/grpc-server.js';
+import { errorOf, type HttpRequest, httpRequest, reasonOf } from '../support/http-request.js';
+import { greeterDescriptorSet, libraryDescriptorSet } from '../support/library-contract.js';
+import { libraryOverGrpc, MEMBER } from '../support/library-server.js';
+import { opening } from '../support/opening.js';
+import { asRecorded, type ReflectionCall, startReflecting } from '../support/reflecting-server.js';
+import { eventually, fileWith, originOf, runToEnd, startCommand } from '../support/running-command.js';
 
 const PROBE = '/library.v1.Probe';
 const AUTHORIZED = ['-H', `Authorization: ${MEMBER}`];
@@ -272,7 +272,7 @@ describe('the text of a server', () => {
 });
 
 describe('the options', () => {
-  const readme = readFileSync(resolve(import.meta.dirname, '../README.md'), 'utf8');
+  const readme = readFileSync(resolve(import.meta.dirname, '../../README.md'), 'utf8');
 
   it('are in the README with the texts of --help', () => {
     const rows = shownOptions().map(({ title, default: fallback, without, help }) => {

@@ -6,15 +6,15 @@ import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { FieldDescriptorProto_Type, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { ServerCredentials } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { certificates } from '../../client/test/support/certificates.js';
-import { Code } from '../src/gen/google/rpc/code_pb.js';
-import { StatusSchema } from '../src/gen/google/rpc/status_pb.js';
-import { Deferred } from './support/deferred.js';
-import { errorOf, httpRequest, reasonOf, rawExchange } from './support/http-request.js';
-import { greeterDescriptorSet, libraryDescriptorSet, withRule } from './support/library-contract.js';
-import { opening } from './support/opening.js';
-import { type Reflecting, startReflecting } from './support/reflecting-server.js';
-import { eventually, fileWith, originOf, runToEnd, startCommand } from './support/running-command.js';
+import { certificates } from '../../../client/test/support/certificates.js';
+import { Code } from '../../src/gen/google/rpc/code_pb.js';
+import { StatusSchema } from '../../src/gen/google/rpc/status_pb.js';
+import { Deferred } from '../support/deferred.js';
+import { errorOf, httpRequest, reasonOf, rawExchange } from '../support/http-request.js';
+import { greeterDescriptorSet, libraryDescriptorSet, withRule } from '../support/library-contract.js';
+import { opening } from '../support/opening.js';
+import { type Reflecting, startReflecting } from '../support/reflecting-server.js';
+import { eventually, fileWith, originOf, runToEnd, startCommand } from '../support/running-command.js';
 
 const start = async (reflecting?: Reflecting) => opening(await startReflecting(reflecting));
 
@@ -314,7 +314,9 @@ describe('a command that exits', () => {
     const help = await runToEnd('--help');
     expect(help).toMatchObject({ code: 0, complaint: '' });
     expect(help.printed).toContain('--target HOST:PORT');
-    const { version } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../package.json'), 'utf8')) as {
+    const { version } = JSON.parse(
+      readFileSync(resolve(import.meta.dirname, '../../package.json'), 'utf8'),
+    ) as {
       version: string;
     };
     expect(await runToEnd('--version')).toEqual({ code: 0, printed: `${version}\n`, complaint: '' });

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { unboundRules } from '../src/index.js';
-import { errorOf, httpRequest, reasonOf, type HttpResponse } from './support/http-request.js';
-import { withRule } from './support/library-contract.js';
-import { MEMBER } from './support/library-server.js';
-import { startTranscoder } from './support/library-transcoder.js';
-import { opening } from './support/opening.js';
+import { unboundRules } from '../../src/index.js';
+import { errorOf, httpRequest, reasonOf, type HttpResponse } from '../support/http-request.js';
+import { withRule } from '../support/library-contract.js';
+import { MEMBER } from '../support/library-server.js';
+import { openTranscoder } from '../support/library-transcoder.js';
 
 const descriptorSet = withRule('Upload', {
   pattern: { case: 'put', value: '/v1/shelves/*' },
@@ -16,7 +15,7 @@ const descriptorSet = withRule('Upload', {
 async function request(method: string, path: string): Promise<HttpResponse> {
   const rules = unboundRules(descriptorSet);
   const options = { descriptorSet, rules, basePath: '/api', unsupported: 'skip' } as const;
-  const { origin } = opening(await startTranscoder(options));
+  const { origin } = await openTranscoder(options);
   return httpRequest(origin, { method, path, headers: { authorization: MEMBER } });
 }
 

@@ -10,13 +10,12 @@ import { credentials, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { ReflectionService } from '@grpc/reflection';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { certificates } from '../../client/test/support/certificates.js';
-import { tlsOptions } from '../src/grpc-js.js';
-import { createTranscoder } from '../src/index.js';
-import { followContract, reflect, type ReflectedContract } from '../src/reflection.js';
-import { greeterDescriptorSet, libraryDescriptorSet } from './support/library-contract.js';
-import { startHttp2Server } from './support/http2-server.js';
-import { opening } from './support/opening.js';
+import { certificates } from '../../../client/test/support/certificates.js';
+import { tlsOptions } from '../../src/grpc-js.js';
+import { followContract, reflect, type ReflectedContract } from '../../src/reflection.js';
+import { greeterDescriptorSet, libraryDescriptorSet } from '../support/library-contract.js';
+import { startHttp2Server } from '../support/http2-server.js';
+import { opening } from '../support/opening.js';
 import {
   answering,
   type File,
@@ -25,8 +24,8 @@ import {
   type Reflecting,
   type ReflectionCall,
   startReflecting,
-} from './support/reflecting-server.js';
-import { eventually } from './support/running-command.js';
+} from '../support/reflecting-server.js';
+import { eventually } from '../support/running-command.js';
 
 const require = createRequire(import.meta.url);
 const insecure = { credentials: credentials.createInsecure() };
@@ -79,7 +78,7 @@ describe('a contract by reflection', () => {
   it('is complete from the npm package @grpc/reflection, which sends relative names and no imports', async () => {
     const server = new Server();
     const includeDirs = [
-      `${import.meta.dirname}/contract`,
+      `${import.meta.dirname}/../contract`,
       dirname(require.resolve('google-proto-files/package.json')),
     ];
     new ReflectionService(loadSync('library/v1/library.proto', { includeDirs })).addToServer(server);
@@ -110,24 +109,6 @@ describe('a contract by reflection', () => {
     ]);
     const { address } = await start({ descriptorSet });
     expect((await reflect(address, insecure)).services).toEqual(['other.Other', 'grpc.health.v1.Health']);
-  });
-
-  it('omits the services that the server lists without a descriptor, and names them', async () => {
-    const { address } = await start({ listed: ['made.by.Hand', 'greeter.v1.Greeter'] });
-    expect(await reflect(address, insecure)).toMatchObject({
-      services: ['greeter.v1.Greeter'],
-      skipped: ['made.by.Hand: the server lists it, but has no descriptor of it.'],
-    });
-  });
-
-  it('does without an import that the server lacks, if only options need it', async () => {
-    const { address } = await start({ lacking: ['google/api/annotations.proto'] });
-    const contract = await reflect(address, insecure);
-    expect(filesOf(contract)).not.toContain('google/api/annotations.proto');
-    const upstream = { unary: () => ({ code: 0, details: '', answered: true }) };
-    expect(createTranscoder({ ...optionsOf(contract), upstream, unsupported: 'skip' }).skipped).toHaveLength(
-      1,
-    );
   });
 
   it('keeps its public imports, even if one before them is left out', async () => {
@@ -161,8 +142,6 @@ describe('a contract by reflection', () => {
 
 const setOf = (file: File[]): Uint8Array =>
   toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }));
-
-const optionsOf = ({ descriptorSet, services }: ReflectedContract) => ({ descriptorSet, services });
 
 describe('reflection fails', () => {
   const failing = (reflection: (stream: ReflectionCall) => void) => start({ reflection });

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { alike, ROWS, startCompared } from './grpc-gateway/comparison.js';
-import { DIFFERENCES, rowOf } from './grpc-gateway/differences.js';
+import { alike, ROWS, startCompared } from './comparison.js';
+import { DIFFERENCES, rowOf } from './differences.js';
 
-const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
+const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
 
 describe.each(['strict', 'lenient'] as const)('a %s transcoder, compared with grpc-gateway', async (way) => {
   const compared = await startCompared(way === 'lenient');

@@ -1,17 +1,16 @@
 import { create, fromJson, type JsonObject, toBinary } from '@bufbuild/protobuf';
 import { expect, it } from 'vitest';
-import { Code } from '../src/gen/google/rpc/code_pb.js';
-import type { Upstream } from '../src/upstream.js';
-import { httpRequest, type HttpResponse } from './support/http-request.js';
-import { typeOf } from './support/library-contract.js';
-import { MEMBER, VISITOR } from './support/library-server.js';
-import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
-import { opening } from './support/opening.js';
+import { Code } from '../../src/gen/google/rpc/code_pb.js';
+import type { Upstream } from '../../src/upstream.js';
+import { httpRequest, type HttpResponse } from '../support/http-request.js';
+import { typeOf } from '../support/library-contract.js';
+import { MEMBER, VISITOR } from '../support/library-server.js';
+import { openTranscoder, type RunningTranscoder } from '../support/library-transcoder.js';
 
 const CACHE_BYTES = 1_000_000;
 
-async function start(options: Parameters<typeof startTranscoder>[0] = {}): Promise<RunningTranscoder> {
-  return opening(await startTranscoder({ replyCacheBytes: CACHE_BYTES, ...options }));
+function start(options: Parameters<typeof openTranscoder>[0] = {}): Promise<RunningTranscoder> {
+  return openTranscoder({ replyCacheBytes: CACHE_BYTES, ...options });
 }
 
 function get({ origin }: RunningTranscoder, path: string, headers = {}): Promise<HttpResponse> {

@@ -6,10 +6,10 @@ import {
   FileDescriptorSetSchema,
 } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
-import { HttpRuleSchema } from '../src/gen/google/api/http_pb.js';
-import { RequestMessages } from '../src/message/request-message.js';
-import { bindingsOf } from '../src/template/binding.js';
-import { firstOf, messageType, methodOf, registry } from './support/library-contract.js';
+import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
+import { RequestMessages } from '../../src/message/request-message.js';
+import { bindingsOf } from '../../src/template/binding.js';
+import { firstOf, messageType, methodOf, registry } from '../support/library-contract.js';
 
 type Field = MessageInitShape<typeof FieldDescriptorProtoSchema>;
 

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { resolve } from 'node:path';
 import { expect, it } from 'vitest';
-import { withRulesOf } from '../examples/rules-from-yaml.js';
-import { httpRequest } from './support/http-request.js';
-import { branchImage } from './support/library-contract.js';
-import { listening } from './support/opening.js';
+import { withRulesOf } from '../../examples/rules-from-yaml.js';
+import { httpRequest } from '../support/http-request.js';
+import { branchImage } from '../support/library-contract.js';
+import { listening } from '../support/opening.js';
 
-const PACKAGE = resolve(import.meta.dirname, '..');
+const PACKAGE = resolve(import.meta.dirname, '../..');
 const read = (file: string): string => readFileSync(resolve(PACKAGE, file), 'utf8');
 
 const EMPTY = { code: 0, details: '', message: new Uint8Array(), answered: true };

@@ -1,7 +1,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Echo, startEcho } from './support/echo.js';
-import { legacyDescriptorSet } from './support/library-contract.js';
+import { type Echo, startEcho } from '../support/echo.js';
+import { legacyDescriptorSet } from '../support/library-contract.js';
 
 const ANY = '[legacy.v1.any]';
 const typed = (type: string, content: JsonObject): JsonObject => ({ [ANY]: { '@type': type, ...content } });

@@ -1,10 +1,13 @@
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { firstOf } from './support/library-contract.js';
-import { errorOf, fieldsOf, reasonOf, rawExchange } from './support/http-request.js';
-import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
-import { MEMBER } from './support/library-server.js';
+import { createTranscoder } from '../../src/transcoder.js';
+import { firstOf, libraryDescriptorSet } from '../support/library-contract.js';
+import { listening } from '../support/opening.js';
+import { errorOf, fieldsOf, reasonOf, rawExchange } from '../support/http-request.js';
+import { openTranscoder, type RunningTranscoder, startTranscoder } from '../support/library-transcoder.js';
+import { LibraryServer, MEMBER } from '../support/library-server.js';
 
 let gateway: RunningTranscoder;
 beforeAll(async () => {
@@ -420,5 +423,42 @@ describe('a client that keeps sending after its refusal', () => {
     await new Promise((resolve) => socket.once('close', resolve));
     clearInterval(writing);
     await impatient.close();
+  });
+});
+
+describe('a body that stays incomplete', () => {
+  const beginning =
+    'POST /v1/shelves HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\nContent-Length: 9\r\n\r\n{';
+
+  it('is 408 with the id of its request, in the response and the log', async () => {
+    const gateway = await openTranscoder(
+      { guard: undefined },
+      {
+        requestTimeout: 50,
+        headersTimeout: 50,
+        connectionsCheckingInterval: 10,
+      },
+    );
+    const text = await rawExchange(gateway.origin, beginning);
+    expect(text).toMatch(/^HTTP\/1\.1 408 /);
+    expect(text).toContain('\r\nX-Request-Id: mine\r\n');
+    expect(reasonOf({ text: text.split('\r\n\r\n')[1] ?? '' })).toBe('REQUEST_TIMED_OUT');
+    await gateway.close();
+    expect(gateway.log).toMatchObject([
+      { message: 'request refused', fields: { requestId: 'mine', method: 'POST', status: 408 } },
+    ]);
+  });
+});
+
+describe('a server that delays requests', () => {
+  it('closes the connection of a client that sends CONNECT meanwhile', async () => {
+    const options = { descriptorSet: libraryDescriptorSet, upstream: new LibraryServer() };
+    const { handler, onConnect } = createTranscoder(options);
+    const server = createServer((request, response) => void setImmediate(handler, request, response));
+    const origin = await listening(server.on('connect', onConnect));
+    const tunnel = 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n';
+    const nothing = await rawExchange(origin, `GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n${tunnel}`);
+    expect(nothing).toBe('');
+    expect(await rawExchange(origin, tunnel)).toMatch(/^HTTP\/1\.1 405 /);
   });
 });

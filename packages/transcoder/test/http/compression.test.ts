@@ -5,8 +5,8 @@ import { createGunzip } from 'node:zlib';
 import compression from 'compression';
 import express from 'express';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { Deferred } from './support/deferred.js';
-import { feedMessage, startFeed } from './support/feed-server.js';
+import { Deferred } from '../support/deferred.js';
+import { feedMessage, startFeed } from '../support/feed-server.js';
 
 /** Compresses badly, so that the connection is the bottleneck. */
 const LARGE = Buffer.from(
@@ -67,10 +67,10 @@ describe('behind compression()', () => {
     ['lines', '*/*', '{"number":1,"text":"","content":""}\n'],
     ['events', 'text/event-stream', 'data: {"number":1,"text":"","content":""}\n\n'],
   ])('the messages of a stream arrive one by one as %s', async (_, accept, first) => {
-    const told = new Deferred();
+    const next = new Deferred();
     const origin = await startCompressing((call) => {
       call.write(feedMessage('Entry', { number: 1 }));
-      void told.promise.then(() => {
+      void next.promise.then(() => {
         call.write(feedMessage('Entry', { content: LARGE.toString('base64') }));
         call.end();
       });
@@ -79,7 +79,7 @@ describe('behind compression()', () => {
     expect(response.headers).not.toHaveProperty('content-encoding');
     const [chunk] = (await once(response, 'data')) as [Buffer];
     expect(chunk.toString()).toBe(first);
-    told.resolve();
+    next.resolve();
     expect(await text(response)).toContain(LARGE.toString('base64'));
   });
 });
