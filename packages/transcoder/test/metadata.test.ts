@@ -42,83 +42,63 @@ function metadataOf(headers: Headers, forwarded: ForwardedHeaders): Record<strin
 const defaults: ForwardedHeaders = new Map([...FORWARDED_HEADERS, ['idempotency-key', 'refuse']]);
 
 describe('the metadata of a call', () => {
-  it.each<{ headers: Headers; metadata: Record<string, string>; why: string }>([
-    { headers: {}, metadata: {}, why: 'the request id is always there' },
-    {
-      headers: { authorization: ['Bearer a'] },
-      metadata: { authorization: 'Bearer a' },
-      why: 'the token is forwarded',
-    },
-    {
-      headers: { authorization: ['Bearer a', 'Bearer b'] },
-      metadata: { authorization: 'Bearer a, Bearer b' },
-      why: 'two tokens become an invalid one',
-    },
-    {
-      headers: { authorization: ['Bearer \u00e9\t'] },
-      metadata: { authorization: 'Bearer ??' },
-      why: 'a malformed token stays invalid',
-    },
-    {
-      headers: { authorization: [''] },
-      metadata: { authorization: '' },
-      why: 'an empty header is forwarded',
-    },
-    {
-      headers: { traceparent: ['00-a-b-01'], tracestate: ['x=1', 'y=2'] },
-      metadata: { traceparent: '00-a-b-01', tracestate: 'x=1, y=2' },
-      why: 'trace context is forwarded',
-    },
-    { headers: { traceparent: ['\u00ff'] }, metadata: {}, why: 'a malformed trace context is left out' },
-    {
-      headers: { 'idempotency-key': ['k 1'] },
-      metadata: { 'idempotency-key': 'k 1' },
-      why: 'the server validates the key',
-    },
-    { headers: { 'idempotency-key': ['\u00ff'] }, metadata: {}, why: 'metadata cannot carry it' },
-    {
-      headers: {
+  it.each<[headers: Headers, why: string, metadata: Record<string, string>]>([
+    [{}, 'the request id is always there', {}],
+    [{ authorization: ['Bearer a'] }, 'the token is forwarded', { authorization: 'Bearer a' }],
+    [
+      { authorization: ['Bearer a', 'Bearer b'] },
+      'two tokens become an invalid one',
+      { authorization: 'Bearer a, Bearer b' },
+    ],
+    [
+      { authorization: ['Bearer \u00e9\t'] },
+      'a malformed token stays invalid',
+      { authorization: 'Bearer ??' },
+    ],
+    [{ authorization: [''] }, 'an empty header is forwarded', { authorization: '' }],
+    [
+      { traceparent: ['00-a-b-01'], tracestate: ['x=1', 'y=2'] },
+      'trace context is forwarded',
+      { traceparent: '00-a-b-01', tracestate: 'x=1, y=2' },
+    ],
+    [{ traceparent: ['\u00ff'] }, 'a malformed trace context is left out', {}],
+    [{ 'idempotency-key': ['k 1'] }, 'the server validates the key', { 'idempotency-key': 'k 1' }],
+    [{ 'idempotency-key': ['\u00ff'] }, 'metadata cannot carry it', {}],
+    [
+      {
         'x-request-id': ['theirs'],
         'x-guard-only': ['1'],
         'grpc-timeout': ['1n'],
         constructor: ['x'],
         cookie: ['a=b'],
       },
-      metadata: {},
-      why: 'no other header is forwarded',
-    },
-  ])('is made from $headers: $why', ({ headers, metadata }) => {
+      'no other header is forwarded',
+      {},
+    ],
+  ])('is made from %j: %s', (headers, _, metadata) => {
     expect(metadataOf(headers, defaults)).toEqual(metadata);
   });
 
-  it.each<{ headers: Headers; metadata: Record<string, string>; why: string }>([
-    { headers: { 'X-Tenant': ['a'] }, metadata: { tenant: 'a' }, why: 'a header may have another key' },
-    {
-      headers: { 'Grpc-Metadata-Shelf': ['a', 'b'] },
-      metadata: { shelf: 'a, b' },
-      why: 'a prefix is stripped',
-    },
-    { headers: { 'X-User-Name': ['a'] }, metadata: { 'user-name': 'a' }, why: 'a prefix may be replaced' },
-    { headers: { 'X-User-Id': ['a'] }, metadata: { id: 'a' }, why: 'a name takes precedence over a prefix' },
-    {
-      headers: { 'Grpc-Metadata-Old-Age': ['a'] },
-      metadata: { 'was-age': 'a' },
-      why: 'the longest prefix applies',
-    },
-    { headers: { 'X-User-Name': ['\u00ff'] }, metadata: { 'user-name': '?' }, why: 'a prefix may mask' },
-    { headers: { 'Grpc-Metadata-Shelf': ['\u00ff'] }, metadata: {}, why: 'a prefix may drop' },
-    {
-      headers: { 'Grpc-Metadata-Tenant': ['a'], 'Grpc-Metadata-Authorization': ['a'] },
-      metadata: {},
-      why: 'a prefix does not give the key of another header',
-    },
-    {
-      headers: { 'Grpc-Metadata-User-Name': ['a'], 'Grpc-Metadata-Was-Age': ['a'] },
-      metadata: {},
-      why: 'a prefix does not give the keys of another prefix',
-    },
-    {
-      headers: {
+  it.each<[headers: Headers, metadata: Record<string, string>, why: string]>([
+    [{ 'X-Tenant': ['a'] }, { tenant: 'a' }, 'a header may have another key'],
+    [{ 'Grpc-Metadata-Shelf': ['a', 'b'] }, { shelf: 'a, b' }, 'a prefix is stripped'],
+    [{ 'X-User-Name': ['a'] }, { 'user-name': 'a' }, 'a prefix may be replaced'],
+    [{ 'X-User-Id': ['a'] }, { id: 'a' }, 'a name takes precedence over a prefix'],
+    [{ 'Grpc-Metadata-Old-Age': ['a'] }, { 'was-age': 'a' }, 'the longest prefix applies'],
+    [{ 'X-User-Name': ['\u00ff'] }, { 'user-name': '?' }, 'a prefix may mask'],
+    [{ 'Grpc-Metadata-Shelf': ['\u00ff'] }, {}, 'a prefix may drop'],
+    [
+      { 'Grpc-Metadata-Tenant': ['a'], 'Grpc-Metadata-Authorization': ['a'] },
+      {},
+      'a prefix does not give the key of another header',
+    ],
+    [
+      { 'Grpc-Metadata-User-Name': ['a'], 'Grpc-Metadata-Was-Age': ['a'] },
+      {},
+      'a prefix does not give the keys of another prefix',
+    ],
+    [
+      {
         'Grpc-Metadata-X-Request-Id': ['theirs'],
         'Grpc-Metadata-Grpc-Timeout': ['1n'],
         'Grpc-Metadata-Grpc-Encoding': ['gzip'],
@@ -130,15 +110,15 @@ describe('the metadata of a call', () => {
         'Grpc-Metadata-Connection': ['close'],
         'Grpc-Metadata-Transfer-Encoding': ['chunked'],
       },
-      metadata: {},
-      why: 'gRPC and the transcoder write these',
-    },
-    {
-      headers: { 'Grpc-Metadata-Shelf-Bin': ['AQ=='], 'Grpc-Metadata-A!b': ['a'], 'Grpc-Metadata-': ['a'] },
-      metadata: {},
-      why: 'metadata of bytes, and what is no key, is left out',
-    },
-  ])('is renamed from $headers to $metadata: $why', ({ headers, metadata }) => {
+      {},
+      'gRPC and the transcoder write these',
+    ],
+    [
+      { 'Grpc-Metadata-Shelf-Bin': ['AQ=='], 'Grpc-Metadata-A!b': ['a'], 'Grpc-Metadata-': ['a'] },
+      {},
+      'metadata of bytes, and what is no key, is left out',
+    ],
+  ])('is renamed from %j to %j: %s', (headers, metadata) => {
     const forwarded = new Map<string, UnfitValue | RenamedHeader>([
       ['authorization', 'mask'],
       ['grpc-metadata-*', 'drop'],
@@ -315,28 +295,28 @@ describe('the headers of a response, from metadata', () => {
     });
   });
 
-  it.each<{ headers: ResponseHeaders; sent: Record<string, string>; why: string }>([
-    { headers: new Map([['x-*', 'X-*']]), sent: { 'x-a': '1', 'x-b-c': '2' }, why: 'a prefix may stay' },
-    { headers: new Map([['x-b-*', 'B-*']]), sent: { 'b-c': '2' }, why: 'others are not sent' },
-    {
-      headers: new Map([
+  it.each<[sent: Record<string, string>, why: string, headers: ResponseHeaders]>([
+    [{ 'x-a': '1', 'x-b-c': '2' }, 'a prefix may stay', new Map([['x-*', 'X-*']])],
+    [{ 'b-c': '2' }, 'others are not sent', new Map([['x-b-*', 'B-*']])],
+    [
+      { a: '1', 'y-c': '2' },
+      'the key takes precedence, then the longest prefix',
+      new Map([
         ['x-*', 'X-*'],
         ['x-b-*', 'Y-*'],
         ['x-a', 'A'],
       ]),
-      sent: { a: '1', 'y-c': '2' },
-      why: 'the key takes precedence, then the longest prefix',
-    },
-    {
-      headers: new Map([
+    ],
+    [
+      { 'x-a': '1' },
+      'a prefix gives no header of another entry',
+      new Map([
         ['y', 'X-B-C'],
         ['x-*', 'X-*'],
       ]),
-      sent: { 'x-a': '1' },
-      why: 'a prefix gives no header of another entry',
-    },
-    { headers: new Map([['*', '*']]), sent: { 'x-a': '1', 'x-b-c': '2' }, why: 'Node writes the date' },
-  ])('are $sent: $why', async ({ headers, sent }) => {
+    ],
+    [{ 'x-a': '1', 'x-b-c': '2' }, 'Node writes the date', new Map([['*', '*']])],
+  ])('are %j: %s', async (sent, _, headers) => {
     expect(await headersOf(headers, { 'x-a': '1', 'x-b-c': '2', date: '1' })).toEqual(sent);
   });
 

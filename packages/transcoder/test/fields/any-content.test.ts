@@ -15,18 +15,15 @@ describe('a google.protobuf.Any', () => {
   });
 
   it.each([
-    {
-      any: known('nobody.Knows', { value: 'AQID' }),
-      why: 'its type is unknown, and its bytes are in base64',
-    },
-    { any: known('nobody.Knows', { value: '' }), why: 'there may be none' },
-    { any: known('google.protobuf.Duration', { value: '1s' }), why: 'the contract imports no Duration' },
-    { any: known('google.protobuf.Value', { value: null }), why: 'null is a value' },
-    { any: known('google.protobuf.Empty', {}), why: 'it is empty' },
-    { any: typed('example.com/legacy.v1.Item', { name: 'a' }), why: 'it keeps its URL' },
-    { any: typed('legacy.v1.Item', { name: 'a' }), why: 'it keeps its name' },
-    { any: { [ANY]: {} }, why: 'it holds nothing' },
-  ])('comes back as it was sent: $why', async ({ any }) => {
+    ['its type is unknown, and its bytes are in base64', known('nobody.Knows', { value: 'AQID' })],
+    ['there may be none', known('nobody.Knows', { value: '' })],
+    ['the contract imports no Duration', known('google.protobuf.Duration', { value: '1s' })],
+    ['null is a value', known('google.protobuf.Value', { value: null })],
+    ['it is empty', known('google.protobuf.Empty', {})],
+    ['it keeps its URL', typed('example.com/legacy.v1.Item', { name: 'a' })],
+    ['it keeps its name', typed('legacy.v1.Item', { name: 'a' })],
+    ['it holds nothing', { [ANY]: {} }],
+  ])('comes back as it was sent: %s', async (_, any) => {
     expect(await echo('POST', '/v1/open', any)).toEqual([200, any]);
   });
 
@@ -39,25 +36,17 @@ describe('a google.protobuf.Any', () => {
   });
 
   it.each([
-    { any: known('nobody.Knows', {}), field: ANY, why: 'its type is unknown, and it has no bytes' },
-    { any: known('nobody.Knows', { value: 'A' }), field: ANY, why: 'they are not base64' },
-    { any: known('nobody.Knows', { value: 1 }), field: ANY, why: 'they are no text' },
-    { any: known('nobody.Knows', { value: '', name: '' }), field: ANY, why: 'there is more beside them' },
-    { any: typed('type.googleapis.com/', { value: '' }), field: ANY, why: 'it has no type' },
-    { any: { [ANY]: { value: '' } }, field: ANY, why: 'it has no "@type"' },
-    { any: { [ANY]: [] }, field: ANY, why: 'it is no object' },
-    {
-      any: known('google.protobuf.Empty', { value: { a: 1 } }),
-      field: `${ANY}.a`,
-      why: 'an Empty has no fields',
-    },
-    { any: known('google.protobuf.Empty', { value: 1 }), field: `${ANY}.value`, why: 'it is no object' },
-    {
-      any: known('google.protobuf.Duration', { value: null }),
-      field: `${ANY}.value`,
-      why: 'null is no time',
-    },
-  ])('is refused with $field: $why', async ({ any, field }) => {
+    [ANY, 'its type is unknown, and it has no bytes', known('nobody.Knows', {})],
+    [ANY, 'they are not base64', known('nobody.Knows', { value: 'A' })],
+    [ANY, 'they are no text', known('nobody.Knows', { value: 1 })],
+    [ANY, 'there is more beside them', known('nobody.Knows', { value: '', name: '' })],
+    [ANY, 'it has no type', typed('type.googleapis.com/', { value: '' })],
+    [ANY, 'it has no "@type"', { [ANY]: { value: '' } }],
+    [ANY, 'it is no object', { [ANY]: [] }],
+    [`${ANY}.a`, 'an Empty has no fields', known('google.protobuf.Empty', { value: { a: 1 } })],
+    [`${ANY}.value`, 'it is no object', known('google.protobuf.Empty', { value: 1 })],
+    [`${ANY}.value`, 'null is no time', known('google.protobuf.Duration', { value: null })],
+  ])('is refused with %s: %s', async (field, _, any) => {
     expect(await echo('POST', '/v1/open', any)).toEqual([400, [field]]);
   });
 });
