@@ -30,6 +30,6 @@ it('a gateway fails a call whose response exceeds 256 KiB, and names the bound',
     code: status.INTERNAL,
     details: expect.stringContaining('262144') as string,
     answered: false,
-    told: 'The reply is larger than 262144 bytes, the maximum.',
+    clientMessage: 'The reply is larger than 262144 bytes, the maximum.',
   });
 });

@@ -1,5 +1,5 @@
 import { type ChannelCredentials, type ChannelOptions, status } from '@grpc/grpc-js';
-import { unanswered } from './grpc-js/call-failure.js';
+import { clientGone, deadlinePassed, unanswered } from './grpc-js/call-failure.js';
 import { CallCounts } from './grpc-js/call-counts.js';
 import { CHANNEL_DEFAULTS } from './grpc-js/channel-defaults.js';
 import { Connections } from './grpc-js/connections.js';
@@ -46,10 +46,7 @@ export interface GrpcUpstreamOptions {
 export interface GrpcUpstream extends Required<Upstream> {
   /** How many calls have run to their end although their client had left, since too many had left before it. */
   readonly leftRunning: number;
-  /**
-   * Switches to other credentials. New connections replace the current ones once the first attempt to connect has
-   * succeeded or failed. Until then, calls use the current connections, and they run to completion there.
-   */
+  /** Switches to other credentials: later calls connect with them, and those in progress run to completion. */
   readonly renew: (credentials: ChannelCredentials) => void;
   /** Closes all connections. Calls in progress run to completion; later calls fail with `UNAVAILABLE`. */
   readonly close: () => void;
@@ -83,18 +80,11 @@ export function grpcUpstream(target: string, given: GrpcUpstreamOptions): GrpcUp
   const open = (credentials: ChannelCredentials): Connections =>
     new Connections(target, credentials, options, figures);
   let current = open(first);
-  let next: Connections | undefined;
   let closed = false;
-  const abandonNext = (): void => {
-    const abandoned = next;
-    // Cleared first, since closing it calls its listener.
-    next = undefined;
-    abandoned?.close();
-  };
   /** The reply to a call that is not made; undefined for any other. */
   const refusal = ({ cancellation, deadline, metadata }: UnaryCall): UnaryReply | undefined => {
-    if (cancellation.cancelled) return unanswered(status.CANCELLED, 'The client has gone.');
-    if (deadline <= Date.now()) return unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
+    if (cancellation.cancelled) return clientGone();
+    if (deadline <= Date.now()) return deadlinePassed();
     if (closed) return unanswered(status.UNAVAILABLE, 'The upstream is closed.');
     for (const [key, value] of metadata)
       // With a key of a connection, grpc-js would lose its own and try again.
@@ -127,20 +117,11 @@ export function grpcUpstream(target: string, given: GrpcUpstreamOptions): GrpcUp
     },
     renew(credentials) {
       if (closed) return;
-      abandonNext();
-      const opened = open(credentials);
-      next = opened;
-      opened.whenSettled(() => {
-        // A later renewal or `close` has closed these connections.
-        if (next !== opened) return;
-        current.retire();
-        current = opened;
-        next = undefined;
-      });
+      current.retire();
+      current = open(credentials);
     },
     close() {
       closed = true;
-      abandonNext();
       current.close();
     },
   };

@@ -1,5 +1,6 @@
 import type { JsonValue } from '@bufbuild/protobuf';
 import { kindOf, quoted } from './fields/allowed-value.js';
+import { LONGEST_TIMER_MS } from './timeouts.js';
 
 /** What an option may be: a test, and words for it. */
 export interface Kind {
@@ -12,9 +13,6 @@ export type Kinds = Readonly<Record<string, Kind>>;
 
 /** Options that are given: an undefined one is not. */
 export type Given<Options> = { [Name in keyof Options]: Exclude<Options[Name], undefined> };
-
-/** The longest that a timer of Node takes, in milliseconds. */
-const LONGEST_MS = 2_147_483_647;
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
@@ -42,8 +40,8 @@ export const TEXTS: Kind = { allows: isTextual, words: 'an array or another iter
 export const MAP: Kind = { allows: (value) => value instanceof Map, words: 'a Map' };
 export const BYTES: Kind = { allows: (value) => value instanceof Uint8Array, words: 'a Uint8Array' };
 export const MILLISECONDS: Kind = {
-  allows: (value) => typeof value === 'number' && value > 0 && value <= LONGEST_MS,
-  words: `a number of milliseconds, above 0 and up to ${LONGEST_MS}`,
+  allows: (value) => typeof value === 'number' && value > 0 && value <= LONGEST_TIMER_MS,
+  words: `a number of milliseconds, above 0 and up to ${LONGEST_TIMER_MS}`,
 };
 export const MILLISECONDS_OR_INFINITY: Kind = {
   allows: (value) => typeof value === 'number' && value > 0,

@@ -1,11 +1,11 @@
 import { targetOf } from './http/exchange.js';
 import { requestTarget } from './http/head.js';
 import type { OpenApi } from './openapi/open-api.js';
-import { once, type Page, pageReply, readOnly } from './page/page.js';
+import { once, type Page, pageReply, readOnly } from './page/static-page.js';
 import { swaggerUi } from './page/swagger-ui.js';
 import type { Transcoder } from './transcoder.js';
 
-export { type Page, pageReply, type ReadReply, readOnly } from './page/page.js';
+export { type Page, pageReply, type ReadReply, readOnly } from './page/static-page.js';
 
 /**
  * Returns the pages that document a service: the OpenAPI document at `/openapi.json`, and at `/docs` Swagger UI with

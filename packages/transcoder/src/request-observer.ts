@@ -43,10 +43,10 @@ export function joinObservers(observers: readonly RequestObserver[]): RequestObs
   const [only, ...others] = observers;
   if (only === undefined) return { begin: () => UNOBSERVED };
   if (others.length === 0) return only;
-  return { begin: (request) => joined(observers.map((observer) => observer.begin(request))) };
+  return { begin: (request) => combined(observers.map((observer) => observer.begin(request))) };
 }
 
-function joined(observations: readonly RequestObservation[]): RequestObservation {
+function combined(observations: readonly RequestObservation[]): RequestObservation {
   return {
     metadata: new Map(observations.flatMap(({ metadata }) => [...(metadata ?? [])])),
     fields: Object.fromEntries(observations.flatMap(({ fields }) => Object.entries(fields ?? {}))),

@@ -10,11 +10,13 @@ import {
   sentHeaders,
   writeClientError,
 } from './http/head.js';
-import { Exchange, finishExchanges, RequestQueues } from './http/exchange.js';
 import { Transcoding } from './http/call.js';
+import { Exchange } from './http/exchange.js';
+import { finishExchanges } from './http/finish.js';
+import { RequestQueues } from './http/request-queue.js';
 import type { CacheFigures } from './http/reply.js';
 import type { UnknownType } from './json/json-output.js';
-import type { HttpReply } from './http-reply.js';
+import type { HttpReply } from './http-response.js';
 import { joinObservers } from './request-observer.js';
 import type { Given } from './option-kinds.js';
 import { optionsInForce, type TranscoderOptions } from './options.js';
@@ -190,7 +192,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
         return;
       }
       const last = queues.latestOn(socket);
-      if (last === undefined || last.over) {
+      if (last === undefined || last.done) {
         const observation = observer.begin({ method: '', headers: {} });
         const requestId = requestIdOf(undefined);
         const reply = errors.ofFailure(failure, requestId);

@@ -51,11 +51,11 @@ export interface UnaryReply {
   readonly details: string;
   /**
    * Whether the status comes from the server. Otherwise the upstream itself ended the call: `details` may then name
-   * hosts and sockets, so clients get `told` or a fixed text instead.
+   * hosts and sockets, so clients get `clientMessage` or a fixed text instead.
    */
   readonly answered: boolean;
   /** What clients are told of an `INTERNAL` failure that is not `answered`. It must not name hosts. Default: a fixed text. */
-  readonly told?: string | undefined;
+  readonly clientMessage?: string | undefined;
   /** The serialized response message of a unary call; only with `OK`. */
   readonly message?: Uint8Array | undefined;
   /** The metadata that the server sent before its message. */

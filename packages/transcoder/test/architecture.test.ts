@@ -16,7 +16,16 @@ testLayers({
     ['template'],
     ['failures'],
     ['fields'],
-    ['http-reply.ts', 'upstream.ts', 'counts.ts', 'log.ts', 'request-observer.ts', 'printable.ts', 'gen'],
+    [
+      'http-response.ts',
+      'upstream.ts',
+      'counts.ts',
+      'log.ts',
+      'request-observer.ts',
+      'printable.ts',
+      'timeouts.ts',
+      'gen',
+    ],
   ],
   packages: ['@bufbuild/protobuf'],
   packagesOfOne: {

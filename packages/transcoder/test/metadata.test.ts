@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { Metadata } from '@grpc/grpc-js';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import express from 'express';
+import { describe, expect, it } from 'vitest';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
 import { sentHeaders } from '../src/http/head.js';
 import {
@@ -14,10 +13,13 @@ import {
   type ResponseHeaders,
   type UnfitValue,
 } from '../src/metadata.js';
-import type { UnaryReply } from '../src/upstream.js';
+import { createTranscoder } from '../src/transcoder.js';
+import type { ReplyMetadata, UnaryReply } from '../src/upstream.js';
 import { httpRequest } from './support/http-request.js';
+import { libraryDescriptorSet } from './support/library-contract.js';
 import { MEMBER } from './support/library-server.js';
-import { startTranscoder } from './support/library-transcoder.js';
+import { openTranscoder } from './support/library-transcoder.js';
+import { listening } from './support/opening.js';
 import { wrongFields } from './support/refusal.js';
 
 type Headers = Readonly<Record<string, readonly string[]>>;
@@ -40,83 +42,63 @@ function metadataOf(headers: Headers, forwarded: ForwardedHeaders): Record<strin
 const defaults: ForwardedHeaders = new Map([...FORWARDED_HEADERS, ['idempotency-key', 'refuse']]);
 
 describe('the metadata of a call', () => {
-  it.each<{ headers: Headers; metadata: Record<string, string>; why: string }>([
-    { headers: {}, metadata: {}, why: 'the request id is always there' },
-    {
-      headers: { authorization: ['Bearer a'] },
-      metadata: { authorization: 'Bearer a' },
-      why: 'the token is forwarded',
-    },
-    {
-      headers: { authorization: ['Bearer a', 'Bearer b'] },
-      metadata: { authorization: 'Bearer a, Bearer b' },
-      why: 'two tokens become an invalid one',
-    },
-    {
-      headers: { authorization: ['Bearer \u00e9\t'] },
-      metadata: { authorization: 'Bearer ??' },
-      why: 'a malformed token stays invalid',
-    },
-    {
-      headers: { authorization: [''] },
-      metadata: { authorization: '' },
-      why: 'an empty header is forwarded',
-    },
-    {
-      headers: { traceparent: ['00-a-b-01'], tracestate: ['x=1', 'y=2'] },
-      metadata: { traceparent: '00-a-b-01', tracestate: 'x=1, y=2' },
-      why: 'trace context is forwarded',
-    },
-    { headers: { traceparent: ['\u00ff'] }, metadata: {}, why: 'a malformed trace context is left out' },
-    {
-      headers: { 'idempotency-key': ['k 1'] },
-      metadata: { 'idempotency-key': 'k 1' },
-      why: 'the server validates the key',
-    },
-    { headers: { 'idempotency-key': ['\u00ff'] }, metadata: {}, why: 'metadata cannot carry it' },
-    {
-      headers: {
+  it.each<[headers: Headers, why: string, metadata: Record<string, string>]>([
+    [{}, 'the request id is always there', {}],
+    [{ authorization: ['Bearer a'] }, 'the token is forwarded', { authorization: 'Bearer a' }],
+    [
+      { authorization: ['Bearer a', 'Bearer b'] },
+      'two tokens become an invalid one',
+      { authorization: 'Bearer a, Bearer b' },
+    ],
+    [
+      { authorization: ['Bearer \u00e9\t'] },
+      'a malformed token stays invalid',
+      { authorization: 'Bearer ??' },
+    ],
+    [{ authorization: [''] }, 'an empty header is forwarded', { authorization: '' }],
+    [
+      { traceparent: ['00-a-b-01'], tracestate: ['x=1', 'y=2'] },
+      'trace context is forwarded',
+      { traceparent: '00-a-b-01', tracestate: 'x=1, y=2' },
+    ],
+    [{ traceparent: ['\u00ff'] }, 'a malformed trace context is left out', {}],
+    [{ 'idempotency-key': ['k 1'] }, 'the server validates the key', { 'idempotency-key': 'k 1' }],
+    [{ 'idempotency-key': ['\u00ff'] }, 'metadata cannot carry it', {}],
+    [
+      {
         'x-request-id': ['theirs'],
         'x-guard-only': ['1'],
         'grpc-timeout': ['1n'],
         constructor: ['x'],
         cookie: ['a=b'],
       },
-      metadata: {},
-      why: 'no other header is forwarded',
-    },
-  ])('is made from $headers: $why', ({ headers, metadata }) => {
+      'no other header is forwarded',
+      {},
+    ],
+  ])('is made from %j: %s', (headers, _, metadata) => {
     expect(metadataOf(headers, defaults)).toEqual(metadata);
   });
 
-  it.each<{ headers: Headers; metadata: Record<string, string>; why: string }>([
-    { headers: { 'X-Tenant': ['a'] }, metadata: { tenant: 'a' }, why: 'a header may have another key' },
-    {
-      headers: { 'Grpc-Metadata-Shelf': ['a', 'b'] },
-      metadata: { shelf: 'a, b' },
-      why: 'a prefix is stripped',
-    },
-    { headers: { 'X-User-Name': ['a'] }, metadata: { 'user-name': 'a' }, why: 'a prefix may be replaced' },
-    { headers: { 'X-User-Id': ['a'] }, metadata: { id: 'a' }, why: 'a name takes precedence over a prefix' },
-    {
-      headers: { 'Grpc-Metadata-Old-Age': ['a'] },
-      metadata: { 'was-age': 'a' },
-      why: 'the longest prefix applies',
-    },
-    { headers: { 'X-User-Name': ['\u00ff'] }, metadata: { 'user-name': '?' }, why: 'a prefix may mask' },
-    { headers: { 'Grpc-Metadata-Shelf': ['\u00ff'] }, metadata: {}, why: 'a prefix may drop' },
-    {
-      headers: { 'Grpc-Metadata-Tenant': ['a'], 'Grpc-Metadata-Authorization': ['a'] },
-      metadata: {},
-      why: 'a prefix does not give the key of another header',
-    },
-    {
-      headers: { 'Grpc-Metadata-User-Name': ['a'], 'Grpc-Metadata-Was-Age': ['a'] },
-      metadata: {},
-      why: 'a prefix does not give the keys of another prefix',
-    },
-    {
-      headers: {
+  it.each<[headers: Headers, metadata: Record<string, string>, why: string]>([
+    [{ 'X-Tenant': ['a'] }, { tenant: 'a' }, 'a header may have another key'],
+    [{ 'Grpc-Metadata-Shelf': ['a', 'b'] }, { shelf: 'a, b' }, 'a prefix is stripped'],
+    [{ 'X-User-Name': ['a'] }, { 'user-name': 'a' }, 'a prefix may be replaced'],
+    [{ 'X-User-Id': ['a'] }, { id: 'a' }, 'a name takes precedence over a prefix'],
+    [{ 'Grpc-Metadata-Old-Age': ['a'] }, { 'was-age': 'a' }, 'the longest prefix applies'],
+    [{ 'X-User-Name': ['\u00ff'] }, { 'user-name': '?' }, 'a prefix may mask'],
+    [{ 'Grpc-Metadata-Shelf': ['\u00ff'] }, {}, 'a prefix may drop'],
+    [
+      { 'Grpc-Metadata-Tenant': ['a'], 'Grpc-Metadata-Authorization': ['a'] },
+      {},
+      'a prefix does not give the key of another header',
+    ],
+    [
+      { 'Grpc-Metadata-User-Name': ['a'], 'Grpc-Metadata-Was-Age': ['a'] },
+      {},
+      'a prefix does not give the keys of another prefix',
+    ],
+    [
+      {
         'Grpc-Metadata-X-Request-Id': ['theirs'],
         'Grpc-Metadata-Grpc-Timeout': ['1n'],
         'Grpc-Metadata-Grpc-Encoding': ['gzip'],
@@ -128,15 +110,15 @@ describe('the metadata of a call', () => {
         'Grpc-Metadata-Connection': ['close'],
         'Grpc-Metadata-Transfer-Encoding': ['chunked'],
       },
-      metadata: {},
-      why: 'gRPC and the transcoder write these',
-    },
-    {
-      headers: { 'Grpc-Metadata-Shelf-Bin': ['AQ=='], 'Grpc-Metadata-A!b': ['a'], 'Grpc-Metadata-': ['a'] },
-      metadata: {},
-      why: 'metadata of bytes, and what is no key, is left out',
-    },
-  ])('is renamed from $headers to $metadata: $why', ({ headers, metadata }) => {
+      {},
+      'gRPC and the transcoder write these',
+    ],
+    [
+      { 'Grpc-Metadata-Shelf-Bin': ['AQ=='], 'Grpc-Metadata-A!b': ['a'], 'Grpc-Metadata-': ['a'] },
+      {},
+      'metadata of bytes, and what is no key, is left out',
+    ],
+  ])('is renamed from %j to %j: %s', (headers, metadata) => {
     const forwarded = new Map<string, UnfitValue | RenamedHeader>([
       ['authorization', 'mask'],
       ['grpc-metadata-*', 'drop'],
@@ -282,11 +264,7 @@ async function headersOf(
     replyHeaders.addTo(response, reply);
     response.end();
   });
-  onTestFinished(() => void server.close());
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const response = await httpRequest(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, {
-    path: '/',
-  });
+  const response = await httpRequest(await listening(server), { path: '/' });
   const { date, connection, 'keep-alive': alive, 'content-length': length, ...others } = response.headers;
   expect([connection, length]).toEqual(['close', '0']);
   expect(date).not.toBe('1');
@@ -317,28 +295,28 @@ describe('the headers of a response, from metadata', () => {
     });
   });
 
-  it.each<{ headers: ResponseHeaders; sent: Record<string, string>; why: string }>([
-    { headers: new Map([['x-*', 'X-*']]), sent: { 'x-a': '1', 'x-b-c': '2' }, why: 'a prefix may stay' },
-    { headers: new Map([['x-b-*', 'B-*']]), sent: { 'b-c': '2' }, why: 'others are not sent' },
-    {
-      headers: new Map([
+  it.each<[sent: Record<string, string>, why: string, headers: ResponseHeaders]>([
+    [{ 'x-a': '1', 'x-b-c': '2' }, 'a prefix may stay', new Map([['x-*', 'X-*']])],
+    [{ 'b-c': '2' }, 'others are not sent', new Map([['x-b-*', 'B-*']])],
+    [
+      { a: '1', 'y-c': '2' },
+      'the key takes precedence, then the longest prefix',
+      new Map([
         ['x-*', 'X-*'],
         ['x-b-*', 'Y-*'],
         ['x-a', 'A'],
       ]),
-      sent: { a: '1', 'y-c': '2' },
-      why: 'the key takes precedence, then the longest prefix',
-    },
-    {
-      headers: new Map([
+    ],
+    [
+      { 'x-a': '1' },
+      'a prefix gives no header of another entry',
+      new Map([
         ['y', 'X-B-C'],
         ['x-*', 'X-*'],
       ]),
-      sent: { 'x-a': '1' },
-      why: 'a prefix gives no header of another entry',
-    },
-    { headers: new Map([['*', '*']]), sent: { 'x-a': '1', 'x-b-c': '2' }, why: 'Node writes the date' },
-  ])('are $sent: $why', async ({ headers, sent }) => {
+    ],
+    [{ 'x-a': '1', 'x-b-c': '2' }, 'Node writes the date', new Map([['*', '*']])],
+  ])('are %j: %s', async (sent, _, headers) => {
     expect(await headersOf(headers, { 'x-a': '1', 'x-b-c': '2', date: '1' })).toEqual(sent);
   });
 
@@ -346,14 +324,13 @@ describe('the headers of a response, from metadata', () => {
     const listed = metadata({ 'x-a': '1' });
     const reply = { code: Code.OK, details: '', answered: true, message: new Uint8Array() };
     const trailers = { get: (key: string) => listed.get(key) };
-    const gateway = await startTranscoder({
+    const gateway = await openTranscoder({
       upstream: { unary: () => ({ ...reply, trailers }) },
       responseHeaders: new Map([
         ['*', 'Grpc-Metadata-*'],
         ['x-a', 'X-A'],
       ]),
     });
-    onTestFinished(() => gateway.close());
     const { headers } = await httpRequest(gateway.origin, {
       path: '/v1/shelves/1',
       headers: { authorization: MEMBER },
@@ -366,7 +343,68 @@ describe('the headers of a response, from metadata', () => {
     ['"x-*" stands for several names, and "X-A" for one', new Map([['x-*', 'X-A']])],
     ['"A B-*" is not the name of a header', new Map([['x-*', 'A B-*']])],
     ['"A *" is not the name of a header', new Map([['x-a', 'A *']])],
+    ...['Content-Type', 'eTag', 'Transfer-Encoding'].map((name): [string, ResponseHeaders] => [
+      `The header "${name}" is written by the transcoder or by Node`,
+      new Map([['x-a', name]]),
+    ]),
   ])('cannot be made if %s', (why, headers) => {
     expect(() => new ReplyHeaders(headers)).toThrow(why);
   });
 });
+
+describe('the metadata of a whole reply', () => {
+  const initialMetadata = replyMetadata({
+    'set-cookie': ['a=1', 'b=2'],
+    'x-both': ['first'],
+    'x-lines': ['a\r\nset-cookie: c=3', 'a\nb', 'a\0', 'fine'],
+    'x-bytes-bin': [new Uint8Array([1])],
+  });
+  const trailers = replyMetadata({ 'x-both': ['last'], 'x-unnamed': ['secret'] });
+  const responseHeaders = new Map([
+    ['set-cookie', 'Set-Cookie'],
+    ['x-both', 'X-Both'],
+    ['x-lines', 'Content-Disposition'],
+    ['x-bytes-bin', 'X-Bytes'],
+    ['x-none', 'X-None'],
+  ]);
+  const replying = (reply: UnaryReply) =>
+    openTranscoder({ upstream: { unary: () => reply }, responseHeaders });
+
+  it.each([
+    { what: 'success', code: Code.OK, message: new Uint8Array(), status: 200 },
+    { what: 'failure', code: Code.NOT_FOUND, message: undefined, status: 404 },
+  ])('becomes headers of a $what if the options name it, with one line per value', async (given) => {
+    const { code, message, status } = given;
+    const reply = { code, details: '', answered: true, message, initialMetadata, trailers };
+    const { origin } = await replying(reply);
+    const asked = { path: '/v1/shelves/1', headers: { authorization: MEMBER } };
+    const { headers, ...response } = await httpRequest(origin, asked);
+    expect(response.status).toBe(status);
+    expect(headers['set-cookie']).toEqual(['a=1', 'b=2']);
+    expect(headers['x-both']).toBe('first, last');
+    expect(headers['content-disposition']).toBe('fine');
+    expect(headers).not.toHaveProperty('x-bytes');
+    expect(headers).not.toHaveProperty('x-none');
+    expect(JSON.stringify(headers)).not.toContain('secret');
+  });
+
+  it('is added to the headers that middleware has set', async () => {
+    const reply = { code: Code.OK, details: '', answered: true, message: new Uint8Array(), initialMetadata };
+    const { handler } = createTranscoder({
+      descriptorSet: libraryDescriptorSet,
+      upstream: { unary: () => reply },
+      responseHeaders,
+    });
+    const app = express().use((_, response, next) => {
+      response.setHeader('Set-Cookie', 'session=1');
+      next();
+    }, handler);
+    const origin = await listening(createServer(app));
+    const { headers } = await httpRequest(origin, { path: '/v1/shelves/1' });
+    expect(headers['set-cookie']).toEqual(['session=1', 'a=1', 'b=2']);
+  });
+});
+
+function replyMetadata(entries: Readonly<Record<string, readonly (string | Uint8Array)[]>>): ReplyMetadata {
+  return { get: (key) => entries[key] ?? [] };
+}

@@ -6,8 +6,7 @@ import { followContract, reflect } from '../src/reflection.js';
 import { createTranscoder } from '../src/transcoder.js';
 import { httpRequest } from './support/http-request.js';
 import { libraryDescriptorSet } from './support/library-contract.js';
-import { startTranscoder } from './support/library-transcoder.js';
-import { opening } from './support/opening.js';
+import { openTranscoder } from './support/library-transcoder.js';
 
 const REQUIRED = { descriptorSet: libraryDescriptorSet, upstream: { unary: () => never() } };
 const CHANNEL = { credentials: credentials.createInsecure() };
@@ -88,7 +87,7 @@ describe('an option of createTranscoder and describe', () => {
       'now',
     ];
     const unset = Object.fromEntries(names.map((name) => [name, undefined]));
-    const gateway = opening(await startTranscoder(untyped(unset)));
+    const gateway = await openTranscoder(untyped(unset));
     const headers = { 'content-type': 'application/json' };
     const body = JSON.stringify({ theme: 'a'.repeat(70_000) });
     const large = { method: 'POST', path: '/v1/shelves', headers, body };
@@ -124,27 +123,4 @@ it('an option of reflect and followContract is refused if it is of another kind'
   await expect(followContract('127.0.0.1:1', CHANNEL, untyped({}))).rejects.toThrow(
     'The option "listener" must be an object with `contract()`, `waiting()`, `failed()`; got an object.',
   );
-});
-
-describe('a header that Node refuses', () => {
-  it('is 500 with a line in the log, and the next request is served', async () => {
-    const log: unknown[] = [];
-    const add = (_: object, message: string): void => void log.push(message);
-    const transcoder = createTranscoder({
-      ...REQUIRED,
-      log: { debug: () => undefined, info: add, warn: add, error: add },
-    });
-    const gateway = opening(
-      await startTranscoder({}, {}, () => (request, response) => {
-        transcoder.respond(request, response, () => ({
-          status: 200,
-          headers: request.url === '/bad' ? { 'X-Name': 'a\nb', ETag: '"1"' } : {},
-        }));
-      }),
-    );
-    const bad = await httpRequest(gateway.origin, { path: '/bad' });
-    expect([bad.status, bad.headers.etag]).toEqual([500, undefined]);
-    expect(log).toEqual(['request failed', 'request refused']);
-    expect((await httpRequest(gateway.origin, { path: '/good' })).status).toBe(200);
-  });
 });

@@ -4,9 +4,8 @@ import { describe, expect, it } from 'vitest';
 import type { TranscoderOptions } from '../src/options.js';
 import type { RequestObservation, RequestObserver, RequestOutcome } from '../src/request-observer.js';
 import { httpRequest, rawExchange } from './support/http-request.js';
-import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
+import { openTranscoder, type RunningTranscoder } from './support/library-transcoder.js';
 import { MEMBER } from './support/library-server.js';
-import { opening } from './support/opening.js';
 
 /** Records what it is told, and adds the given metadata and fields to each request. */
 class Witness implements RequestObserver {
@@ -24,11 +23,11 @@ class Witness implements RequestObserver {
   }
 }
 
-async function start(
+function start(
   observers: readonly RequestObserver[],
   options: Partial<TranscoderOptions> = {},
 ): Promise<RunningTranscoder> {
-  return opening(await startTranscoder({ observers, ...options }));
+  return openTranscoder({ observers, ...options });
 }
 
 const CHUNKED = 'Transfer-Encoding: chunked';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
+import { createTranscoder } from '../src/transcoder.js';
 import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import {
   errorOf,
@@ -9,7 +10,8 @@ import {
   type HttpRequest,
   type HttpResponse,
 } from './support/http-request.js';
-import { CREATED_AT, MEMBER, VISITOR } from './support/library-server.js';
+import { withRule } from './support/library-contract.js';
+import { CREATED_AT, LibraryServer, MEMBER, VISITOR } from './support/library-server.js';
 
 const JSON_TYPE = 'application/json';
 
@@ -550,3 +552,26 @@ describe('a transcoder', () => {
     });
   });
 });
+
+describe('what is left out of a contract', () => {
+  it('is in its list, with one warning per item in the log', () => {
+    const pattern = { case: 'get', value: '/a' } as const;
+    const warnings: unknown[] = [];
+    const warn = (fields: object, message: string): void => void warnings.push({ ...fields, message });
+    const { skipped } = createTranscoder({
+      descriptorSet: withRule('HoldBody', {
+        pattern,
+        additionalBindings: [{ pattern }, { pattern: { case: 'get', value: '/**/**' } }],
+      }),
+      rules: [{ selector: 'library.v1.Unsupported.Stream', get: '/v1/stream' }],
+      upstream: new LibraryServer(),
+      unsupported: 'skip',
+      log: { debug: ignore, info: ignore, warn, error: ignore },
+    });
+    expect(skipped).toHaveLength(3);
+    expect(skipped).toContain('library.v1.Unsupported.Stream: the upstream serves no streams.');
+    expect(warnings).toEqual(skipped.map((reason) => ({ reason, message: 'method skipped' })));
+  });
+});
+
+const ignore = (): void => undefined;

@@ -1,5 +1,4 @@
 import { Code } from '../gen/google/rpc/code_pb.js';
-import type { UnaryReply } from '../upstream.js';
 
 interface FailureStatus {
   readonly code: Code;
@@ -105,6 +104,10 @@ export function firstViolations(violations: Iterable<FieldViolation>): FieldViol
   return first;
 }
 
+export function* concatenated(...all: readonly Iterable<FieldViolation>[]): Generator<FieldViolation> {
+  for (const each of all) yield* each;
+}
+
 /** The parts of a request do not form a request message of its method: `REQUEST_MALFORMED` with the violations. */
 export function misfit(violations: Iterable<FieldViolation>): HttpFailure {
   return malformed('The request does not fit the method.', violations);
@@ -137,18 +140,18 @@ export function requestStreamUnsupported(): HttpFailure {
   );
 }
 
+/** What a client is told that the service cannot serve now. @param why one or more sentences */
+const tryAgain = (why: string): string => `${why} Try again in a second.`;
+const OVERLOADED = 'The service is overloaded.';
+
 /** The server has reached a limit; the request was not processed. @param why a sentence */
 export function overloaded(why: string): HttpFailure {
-  return new HttpFailure('OVERLOADED', `The service is overloaded. ${why} Try again in a second.`, {
-    retryAfterS: 1,
-  });
+  return new HttpFailure('OVERLOADED', tryAgain(`${OVERLOADED} ${why}`), { retryAfterS: 1 });
 }
 
 /** The server is stopping, and does not wait for the rest of a request. */
 export function shuttingDown(): HttpFailure {
-  return new HttpFailure('SHUTTING_DOWN', 'The service is shutting down. Try again in a second.', {
-    retryAfterS: 1,
-  });
+  return new HttpFailure('SHUTTING_DOWN', tryAgain('The service is shutting down.'), { retryAfterS: 1 });
 }
 
 /** The deadline passed before the request had arrived completely, or before its call or stream had ended. */
@@ -174,11 +177,7 @@ const upstreamFailures: ReadonlyMap<Code, (cause: Error) => HttpFailure> = new M
   ],
   [
     Code.RESOURCE_EXHAUSTED,
-    (cause) =>
-      new HttpFailure('OVERLOADED', 'The service is overloaded. Try again in a second.', {
-        headers: RETRY,
-        cause,
-      }),
+    (cause) => new HttpFailure('OVERLOADED', tryAgain(OVERLOADED), { headers: RETRY, cause }),
   ],
 ]);
 
@@ -186,12 +185,12 @@ const upstreamFailures: ReadonlyMap<Code, (cause: Error) => HttpFailure> = new M
  * The failure, with a fixed text, for a call whose status does not come from a server.
  *
  * @param text the upstream's own text, for the log only: it may name hosts and sockets.
- * @param told the upstream's text for clients about an internal failure, if it has one.
+ * @param clientMessage the upstream's text for clients about an internal failure, if it has one.
  */
-export function upstreamFailure(code: Code, text: string, told?: string): HttpFailure {
+export function upstreamFailure(code: Code, text: string, clientMessage?: string): HttpFailure {
   const cause = new Error(`upstream: ${Code[code]}: ${text}`);
   const failed = upstreamFailures.get(code);
-  return failed === undefined ? internal(cause, told) : failed(cause);
+  return failed === undefined ? internal(cause, clientMessage) : failed(cause);
 }
 
 /** The HTTP status of each gRPC code, as in the comments of google/rpc/code.proto. */
@@ -229,22 +228,3 @@ const codes: ReadonlyMap<number, Code> = new Map(
     .filter((code) => typeof code === 'number')
     .map((code) => [code, code]),
 );
-
-/** Whether a call succeeded. */
-export function isOk({ code }: UnaryReply): boolean {
-  return codeOf(code) === Code.OK;
-}
-
-/** The codes with which a server may refuse a call before it has identified the caller. */
-const BEFORE_IDENTIFIED: ReadonlySet<number> = new Set([
-  Code.UNAUTHENTICATED,
-  Code.UNAVAILABLE,
-  Code.RESOURCE_EXHAUSTED,
-  Code.DEADLINE_EXCEEDED,
-]);
-
-/** Whether a reply shows that the server has identified the caller. */
-export function knowsCaller(reply: UnaryReply): boolean {
-  const { callerKnown, answered, code } = reply;
-  return callerKnown ?? (isOk(reply) || (answered && !BEFORE_IDENTIFIED.has(code)));
-}

@@ -1,4 +1,5 @@
 import type { DescField, DescMessage, JsonObject, JsonValue, Registry } from '@bufbuild/protobuf';
+import type { ReflectMessage } from '@bufbuild/protobuf/reflect';
 import { hasCustomJsonRepresentation, isWrapperDesc } from '@bufbuild/protobuf/wkt';
 import { isAny, typeInAny } from './any-content.js';
 import { isObject, memberOf } from './text-value.js';
@@ -38,6 +39,21 @@ export function takesNull(field: DescField): boolean {
   if (field.fieldKind === 'list' || field.fieldKind === 'map') return false;
   const type = (field.enum ?? field.message)?.typeName;
   return type === 'google.protobuf.NullValue' || type === 'google.protobuf.Value';
+}
+
+/** The messages in a field, each with its index or key. */
+export function* messagesIn(
+  holder: ReflectMessage,
+  field: DescField,
+): Generator<[at: string, message: ReflectMessage]> {
+  if (field.fieldKind === 'message') {
+    yield ['', holder.get(field)];
+  } else if (field.fieldKind === 'list' && field.listKind === 'message') {
+    for (const [index, item] of holder.get(field).entries()) yield [`[${index}]`, item as ReflectMessage];
+  } else if (field.fieldKind === 'map' && field.mapKind === 'message') {
+    for (const [key, value] of holder.get(field))
+      yield [`[${shortened(String(key))}]`, value as ReflectMessage];
+  }
 }
 
 /** A step into a JSON value: the key of an object or the index of an array. */

@@ -7,6 +7,15 @@ export function unanswered(code: status, details: string): UnaryReply {
   return { code, details, answered: false };
 }
 
+/** The client has left, so nobody waits for the reply. */
+export function clientGone(): UnaryReply {
+  return unanswered(status.CANCELLED, 'The client has gone.');
+}
+
+export function deadlinePassed(): UnaryReply {
+  return unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
+}
+
 /** The text of grpc-js for a response with another HTTP status than 200, or without a gRPC status. */
 const HTTP_STATUS = /^Received HTTP status code (\d+)$/;
 /** The texts of grpc-js for responses that are not gRPC, such as a proxy's error page. They may have any trailers. */
@@ -90,7 +99,7 @@ export function failed(
 ): UnaryReply {
   // https://github.com/grpc/grpc-node/issues/2767
   if (code === undefined || details === undefined)
-    return { ...unanswered(status.INTERNAL, UNKNOWN_COMPRESSION), told: UNKNOWN_COMPRESSION };
+    return { ...unanswered(status.INTERNAL, UNKNOWN_COMPRESSION), clientMessage: UNKNOWN_COMPRESSION };
   const empty = Object.keys(metadata.getMap()).length === 0;
   const headersCame = initialMetadata !== undefined;
   const noStatus = NO_GRPC.test(details);
@@ -105,10 +114,20 @@ export function failed(
     if (other !== undefined) return unanswered(status.INTERNAL, text);
     return {
       ...unanswered(status.INTERNAL, `The reply is larger than maxReplyBytes. ${details}`),
-      told: `The reply is larger than ${bound} bytes, the maximum.`,
+      clientMessage: `The reply is larger than ${bound} bytes, the maximum.`,
     };
   }
   if (noStatus || BAD_MESSAGE.test(details) || !OF_RESETS.has(code)) return unanswered(code, text);
   // The connection is lost, or the server reset the call: at the deadline, which it may notice first, or otherwise.
   return unanswered(deadline <= Date.now() ? status.DEADLINE_EXCEEDED : status.UNAVAILABLE, text);
+}
+
+/** Why there is no connection, in a text of grpc-js: `… Last error: Error: connect ECONNREFUSED … (2026-…Z). Resolution note: …`. */
+export function connectFailure(details: string): string {
+  return details
+    .replace(/^.*Last error: (?:Error: )?/s, '')
+    .replace(/\.? Resolution note:.*$/s, '')
+    .replace(/ \([-\d]+T[\d:.]+Z\)$/, '')
+    .replace(/^.*:SSL routines:[^:]*:([^:]+):.*$/s, 'TLS failed, $1')
+    .replace(/^Failed to connect$/, 'it ended the connection, as a server that expects TLS does');
 }

@@ -1,14 +1,11 @@
 import { type Client, type ClientReadableStream, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import type { ReplyStream, UnaryCall, UnaryReply } from '../upstream.js';
-import { failed, unanswered } from './call-failure.js';
+import { LONGEST_TIMER_MS, writeGrpcTimeout } from '../timeouts.js';
+import { clientGone, deadlinePassed, failed } from './call-failure.js';
 import type { Cancellable } from './resets.js';
 
 /** How long after its deadline a call may go on before it is cancelled, in milliseconds: servers end it themselves. */
 const GRACE_MS = 1_000;
-/** The longest time that a timer of Node takes, in milliseconds. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-/** The largest number in `grpc-timeout`. */
-const LARGEST_TIMEOUT = 99_999_999;
 
 /** What a call needs of its connection. */
 export interface CallHost {
@@ -18,7 +15,7 @@ export interface CallHost {
   /** Cancels a call in which nobody is interested, as soon as that does no harm to others. */
   drop(made: Cancellable): void;
   /** To be called when a call has ended. @param left whether its client had left */
-  over(made: Cancellable, call: UnaryCall, left: boolean): void;
+  ended(made: Cancellable, call: UnaryCall, left: boolean): void;
 }
 
 /** Makes a unary call. */
@@ -37,7 +34,7 @@ export function request(host: CallHost, call: UnaryCall): Promise<UnaryReply> {
         else resolve(failed(error, initialMetadata, call));
       },
     );
-    const over = whileWanted(host, made, call, resolve);
+    const ended = whileWanted(host, made, call, resolve);
     made.on('metadata', (headers) => {
       initialMetadata = headers;
     });
@@ -52,7 +49,7 @@ export function request(host: CallHost, call: UnaryCall): Promise<UnaryReply> {
           initialMetadata,
           trailers,
         });
-      over();
+      ended();
     });
   });
 }
@@ -74,7 +71,7 @@ export class MessageStream implements ReplyStream {
       Buffer.from(call.message),
       toMetadata(call),
     );
-    const over = whileWanted(host, this.#call, call, (reply) => {
+    const ended = whileWanted(host, this.#call, call, (reply) => {
       this.#end ??= reply;
       this.#wake();
     });
@@ -94,7 +91,7 @@ export class MessageStream implements ReplyStream {
     this.#call.on('status', ({ metadata: trailers }) => {
       this.#end ??= { code: status.OK, details: '', answered: true, initialMetadata, trailers };
       this.#wake();
-      over();
+      ended();
     });
   }
 
@@ -114,17 +111,17 @@ export class MessageStream implements ReplyStream {
  * Ends a call at its deadline or when its client leaves, without waiting for grpc-js, which would reset its stream at
  * once. The server knows the deadline; what it does not end itself is dropped.
  *
- * @param ended takes the reply
+ * @param respond takes the reply
  * @returns to be called when grpc-js has ended the call
  */
 function whileWanted(
   host: CallHost,
   made: Cancellable,
   call: UnaryCall,
-  ended: (reply: UnaryReply) => void,
+  respond: (reply: UnaryReply) => void,
 ): () => void {
   const { deadline, cancellation } = call;
-  let isOver = false;
+  let hasEnded = false;
   let left = false;
   let timer: NodeJS.Timeout | undefined;
   const drop = (): void => {
@@ -133,36 +130,30 @@ function whileWanted(
   const remaining = Math.max(0, deadline - Date.now());
   if (remaining <= LONGEST_TIMER_MS) {
     timer = setTimeout(() => {
-      ended(unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.'));
+      respond(deadlinePassed());
       // A call that still waits for a connection must not be sent any more.
       if (host.connected) timer = setTimeout(drop, GRACE_MS).unref();
       else drop();
     }, remaining).unref();
   }
   cancellation.onCancelled(() => {
-    if (isOver) return;
+    if (hasEnded) return;
     left = true;
-    ended(unanswered(status.CANCELLED, 'The client has gone.'));
+    respond(clientGone());
     drop();
   });
   return () => {
-    isOver = true;
+    hasEnded = true;
     clearTimeout(timer);
-    host.over(made, call, left);
+    host.ended(made, call, left);
   };
 }
 
 function toMetadata({ metadata: entries, deadline }: UnaryCall): Metadata {
   const metadata = new Metadata();
   for (const [key, value] of entries) metadata.set(key, value);
-  if (deadline !== Infinity) metadata.set('grpc-timeout', timeoutUntil(deadline));
+  if (deadline !== Infinity) metadata.set('grpc-timeout', writeGrpcTimeout(deadline - Date.now()));
   return metadata;
-}
-
-/** The time until a deadline, as gRPC sends it: at most eight digits and a unit. */
-function timeoutUntil(deadline: number): string {
-  const ms = Math.max(1, Math.ceil(deadline - Date.now()));
-  return ms <= LARGEST_TIMEOUT ? `${ms}m` : `${Math.min(LARGEST_TIMEOUT, Math.ceil(ms / 1_000))}S`;
 }
 
 function same(bytes: Buffer): Buffer {

@@ -22,7 +22,6 @@ interface CallFigures {
  */
 export class Connections {
   readonly #open: (extra: ChannelOptions) => Connection;
-  readonly #first: Connection;
   readonly #all: Connection[];
 
   constructor(
@@ -37,8 +36,7 @@ export class Connections {
         new Client(target, credentials, { ...options, ...extra, 'grpc.use_local_subchannel_pool': 1 }),
         figures,
       );
-    this.#first = this.#open({});
-    this.#all = [this.#first];
+    this.#all = [this.#open({})];
   }
 
   unary(call: UnaryCall): Promise<UnaryReply> {
@@ -55,13 +53,6 @@ export class Connections {
     const opened = this.#open({ 'grpc.client_idle_timeout_ms': IDLE_MS });
     this.#all.push(opened);
     return opened;
-  }
-
-  /**
-   * Connects, and calls the listener when the first attempt has succeeded or failed, or the connections are closed.
-   */
-  whenSettled(listener: () => void): void {
-    this.#first.whenSettled(listener);
   }
 
   /** Closes each connection after its last call, so that calls waiting for a connection also complete. */
@@ -92,7 +83,7 @@ class Connection implements CallHost {
   }
 
   get connected(): boolean {
-    return this.#state(false) === connectivityState.READY;
+    return this.client.getChannel().getConnectivityState(false) === connectivityState.READY;
   }
 
   unary(call: UnaryCall): Promise<UnaryReply> {
@@ -111,7 +102,7 @@ class Connection implements CallHost {
     else made.cancel();
   }
 
-  over(made: Cancellable, call: UnaryCall, left: boolean): void {
+  ended(made: Cancellable, call: UnaryCall, left: boolean): void {
     if (this.#resets.ended(made) && left) this.#figures.leftRunning += 1;
     this.#figures.underWay.remove(call);
     this.#calls -= 1;
@@ -123,17 +114,6 @@ class Connection implements CallHost {
     this.#calls += 1;
   }
 
-  whenSettled(listener: () => void): void {
-    const { IDLE, CONNECTING } = connectivityState;
-    const look = (): void => {
-      const state = this.#state(true);
-      if (state === IDLE || state === CONNECTING)
-        this.client.getChannel().watchConnectivityState(state, Infinity, look);
-      else listener();
-    };
-    look();
-  }
-
   retire(): void {
     this.#retired = true;
     this.#closeIfDone();
@@ -141,10 +121,6 @@ class Connection implements CallHost {
 
   close(): void {
     this.client.close();
-  }
-
-  #state(connect: boolean): connectivityState {
-    return this.client.getChannel().getConnectivityState(connect);
   }
 
   #closeIfDone(): void {

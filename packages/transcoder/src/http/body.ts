@@ -8,7 +8,7 @@ import {
   shuttingDown,
 } from '../failures/failure.js';
 import { Counts } from '../counts.js';
-import type { HttpReply } from '../http-reply.js';
+import type { HttpReply } from '../http-response.js';
 import type { Exchange } from './exchange.js';
 import { hasBody } from './head.js';
 

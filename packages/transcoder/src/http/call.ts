@@ -4,7 +4,6 @@ import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { ErrorReplies } from '../failures/error-reply.js';
 import {
   type HttpFailure,
-  isOk,
   malformed,
   methodNotAllowed,
   overloaded,
@@ -13,7 +12,7 @@ import {
 } from '../failures/failure.js';
 import { startOf } from '../fields/message-fields.js';
 import { isObject } from '../fields/text-value.js';
-import type { HttpReply } from '../http-reply.js';
+import type { HttpReply } from '../http-response.js';
 import type { JsonOptions } from '../json/json-options.js';
 import { JsonOutput, type UnknownType } from '../json/json-output.js';
 import { parseJsonText } from '../json/json-text.js';
@@ -21,8 +20,9 @@ import { httpBodyJson, isHttpBodyJson, setData } from '../message/http-body.js';
 import { RequestMessages } from '../message/request-message.js';
 import type { Forwarding, ReplyHeaders } from '../metadata.js';
 import type { BindingTable, FoundBinding, Lookup } from '../template/binding-table.js';
-import { type Binding, type BodyBinding, successRules, takesBytes } from '../template/binding.js';
+import type { Binding, BodyBinding } from '../template/binding.js';
 import type { Contract } from '../template/contract.js';
+import { successRules } from '../template/success-rules.js';
 import { credentialOf, type Guard, type UnaryReply, type Upstream } from '../upstream.js';
 import {
   ArrivingBody,
@@ -33,10 +33,10 @@ import {
   requireJsonType,
   Uploads,
 } from './body.js';
-import { type Exchange, targetOf } from './exchange.js';
+import { type Exchange, isOk, targetOf } from './exchange.js';
 import { requestTarget, requestTimeoutMs } from './head.js';
-import { type CacheFigures, SuccessReplies } from './reply.js';
 import { type OpenStream, OpenStreams, StreamedReply } from './streams.js';
+import { type CacheFigures, SuccessReplies } from './reply.js';
 
 /** The options of a transcoder that apply to single requests. */
 interface TranscodingOptions {
@@ -264,7 +264,7 @@ class RequestedCall implements Guarded {
     let message: Message;
     let bytes: Uint8Array;
     try {
-      const isFile = takesBytes(binding) && !(lenient && isEnvelope(this.#exchange, body));
+      const isFile = binding.takesBytes && !(lenient && isEnvelope(this.#exchange, body));
       const json = isFile
         ? httpBodyJson(this.#exchange.request.headers['content-type'])
         : bodyJson(this.#parts, binding, this.#exchange, body);
@@ -290,19 +290,19 @@ class RequestedCall implements Guarded {
     const stream = serverStream.call(upstream, { ...this.#head, message, deadline });
     open.limit(Math.max(0, deadline - now()));
     const format = successes.format(binding, headers.accept, lenient);
-    const heard = (reply: UnaryReply): void => {
-      this.#heard(reply);
+    const onHeaders = (reply: UnaryReply): void => {
+      this.#takeHeaders(reply);
     };
-    return new StreamedReply(stream, { exchange: this.#exchange, open, format, errors, heard }).reply();
+    return new StreamedReply(stream, { exchange: this.#exchange, open, format, errors, onHeaders }).reply();
   }
 
-  #heard(reply: UnaryReply): void {
+  #takeHeaders(reply: UnaryReply): void {
     this.#exchange.learn(reply);
     this.#parts.replyHeaders.addTo(this.#exchange.response, reply);
   }
 
   #reply(message: Message, reply: UnaryReply): HttpReply {
-    this.#heard(reply);
+    this.#takeHeaders(reply);
     if (!isOk(reply)) return this.#failed(reply);
     const { headers } = this.#exchange.request;
     return this.#parts.successes.reply(this.#found.binding, message, reply.message, headers);

@@ -1,11 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
-import { knowsCaller } from '../failures/failure.js';
-import { type HttpReply, writeEarlyReply, writeReply } from '../http-reply.js';
-import type { LogKind, TranscoderLog } from '../log.js';
+import { Code } from '../gen/google/rpc/code_pb.js';
+import type { HttpReply } from '../http-response.js';
 import type { RequestObservation } from '../request-observer.js';
 import type { Cancellation, UnaryReply } from '../upstream.js';
-import { hasBody, requestTarget, type SentHeaders } from './head.js';
+import { hasBody, type SentHeaders } from './head.js';
 
 /** A request in progress, with its response. */
 export class Exchange implements Cancellation {
@@ -30,7 +28,7 @@ export class Exchange implements Cancellation {
   /** Whether the response has been passed to Node. */
   written = false;
   readonly #awaitsContinue: boolean;
-  #whenOver: (() => void)[] | undefined;
+  #closeListeners: (() => void)[] | undefined;
   #lost = false;
 
   /** @param awaitsContinue whether the client waits for 100 (RFC 9110 10.1.1) before it sends the body. */
@@ -86,7 +84,7 @@ export class Exchange implements Cancellation {
   }
 
   /** Whether the request is complete and its response closed: later bytes on the connection belong to neither. */
-  get over(): boolean {
+  get done(): boolean {
     return this.request.complete && this.response.closed;
   }
 
@@ -95,27 +93,27 @@ export class Exchange implements Cancellation {
    */
   lose(): void {
     this.#lost = true;
-    this.#tellOver();
+    this.#closed();
   }
 
   /** Calls the listener once nothing more of the response can be sent. */
-  whenOver(listener: () => void): void {
+  onClose(listener: () => void): void {
     if (this.#lost || this.response.closed) {
       listener();
       return;
     }
-    if (this.#whenOver === undefined) this.response.once('close', this.#tellOver);
-    this.#whenOver = [...(this.#whenOver ?? []), listener];
+    if (this.#closeListeners === undefined) this.response.once('close', this.#closed);
+    this.#closeListeners = [...(this.#closeListeners ?? []), listener];
   }
 
-  readonly #tellOver = (): void => {
-    const listeners = this.#whenOver ?? [];
-    this.#whenOver = undefined;
+  readonly #closed = (): void => {
+    const listeners = this.#closeListeners ?? [];
+    this.#closeListeners = undefined;
     for (const listener of listeners) listener();
   };
 
   onCancelled(listener: () => void): void {
-    this.whenOver(() => {
+    this.onClose(() => {
       if (this.cancelled) listener();
     });
   }
@@ -128,214 +126,23 @@ export function targetOf(request: IncomingMessage & { readonly originalUrl?: str
   return String(request.originalUrl ?? request.url);
 }
 
-/**
- * The maximum number of requests on one connection whose responses have not been sent. Few clients send a second
- * request before the first response.
- */
-export const MAX_UNSENT = 100;
+const OK: number = Code.OK;
 
-/** The number of pipelined requests on all connections: those that arrived before an earlier response was sent. */
-interface Pipelined {
-  readonly most: number;
-  count: number;
+/** Whether a call succeeded. */
+export function isOk({ code }: UnaryReply): boolean {
+  return code === OK;
 }
 
-/** The requests of one connection whose responses have not been sent. */
-class RequestQueue {
-  /** The latest request, whether or not its response has been sent. */
-  latest: Exchange | undefined;
-  readonly #pipelined: Pipelined;
-  /** In the order in which their responses are sent. */
-  readonly #unsent: Exchange[] = [];
-  #closed: boolean;
+/** The codes with which a server may refuse a call before it has identified the caller. */
+const BEFORE_IDENTIFIED: ReadonlySet<number> = new Set([
+  Code.UNAUTHENTICATED,
+  Code.UNAVAILABLE,
+  Code.RESOURCE_EXHAUSTED,
+  Code.DEADLINE_EXCEEDED,
+]);
 
-  constructor(socket: Duplex, pipelined: Pipelined) {
-    this.#pipelined = pipelined;
-    this.#closed = socket.closed;
-    socket.once('close', this.#close);
-  }
-
-  /**
-   * Whether there is no room for another request, not even to refuse it: Node keeps reading while the client reads no
-   * responses, and needs a few KiB for each request.
-   */
-  get full(): boolean {
-    const { length } = this.#unsent;
-    const { most, count } = this.#pipelined;
-    return length >= MAX_UNSENT || (length > 0 && count >= most);
-  }
-
-  begin(exchange: Exchange): void {
-    this.latest = exchange;
-    if (this.#closed) {
-      exchange.lose();
-      return;
-    }
-    if (this.#unsent.length > 0) this.#pipelined.count += 1;
-    this.#unsent.push(exchange);
-    exchange.response.once('close', this.#sent);
-  }
-
-  readonly #sent = (): void => {
-    if (this.#closed) return;
-    this.#unsent.shift();
-    if (this.#unsent.length > 0) this.#pipelined.count -= 1;
-  };
-
-  /** Node 20 and 22 do not close the responses that are still queued when their connection closes. */
-  readonly #close = (): void => {
-    this.#closed = true;
-    this.#pipelined.count -= Math.max(0, this.#unsent.length - 1);
-    for (const exchange of this.#unsent.splice(0)) exchange.lose();
-  };
-}
-
-/** The queues of the open connections that have received a request. */
-export class RequestQueues {
-  readonly #known = new WeakMap<Duplex, RequestQueue>();
-  readonly #pipelined: Pipelined;
-
-  /** @param most the maximum number of pipelined requests on all connections. */
-  constructor(most: number) {
-    this.#pipelined = { most, count: 0 };
-  }
-
-  of(socket: Duplex): RequestQueue {
-    const known = this.#known.get(socket);
-    if (known !== undefined) return known;
-    const queue = new RequestQueue(socket, this.#pipelined);
-    this.#known.set(socket, queue);
-    return queue;
-  }
-
-  /** The latest request on a connection, if there is one. */
-  latestOn(socket: Duplex): Exchange | undefined {
-    return this.#known.get(socket)?.latest;
-  }
-}
-
-interface FinishOptions {
-  readonly log: TranscoderLog;
-  readonly answeredLevel: 'info' | 'debug';
-  readonly mayLog: (kind: LogKind) => boolean;
-  readonly now: () => number;
-  /** Returns the response for an error. */
-  readonly failed: (error: unknown, exchange: Exchange) => HttpReply;
-  /** How long bytes that arrive after the response are discarded, in milliseconds. */
-  readonly lingerMs: () => number;
-}
-
-/** The log levels of causes by HTTP status; other causes matter only for debugging. */
-const LEVELS: Readonly<Record<number, 'error' | 'warn'>> = { 429: 'warn', 500: 'error', 503: 'warn' };
-
-/**
- * Creates the function that writes the response of an exchange and records the outcome. Only the first call for an
- * exchange has an effect.
- */
-export function finishExchanges({ log, answeredLevel, mayLog, now, failed, lingerMs }: FinishOptions) {
-  /** Logs the request in one line. @param reply undefined if the client has disconnected */
-  function record(exchange: Exchange, reply?: HttpReply): void {
-    const refused = reply === undefined || reply.status >= 400 || reply.reason !== undefined;
-    const level = reply?.routine === true ? 'debug' : refused ? 'info' : answeredLevel;
-    if (log.isLevelEnabled?.(level) === false) return;
-    const { requestId, verb, started, url, callerKnown, fields, observation } = exchange;
-    if (refused && level === 'info' && !mayLog(callerKnown ? 'callers' : 'unauthenticated')) return;
-    const message = reply === undefined ? 'client gone' : refused ? 'request refused' : 'request answered';
-    const line = {
-      requestId,
-      method: verb,
-      path: loggedPath(url),
-      status: reply?.status,
-      reason: reply?.reason,
-      ms: now() - started,
-      ...fields,
-      ...observation.fields,
-    };
-    log[level](line, message);
-  }
-
-  function gone(exchange: Exchange): void {
-    exchange.end();
-    record(exchange);
-  }
-
-  /** @param status selects the log level of the cause. Default: the status of the reply. */
-  function answered(exchange: Exchange, reply: HttpReply, status = reply.status): void {
-    const { requestId, observation } = exchange;
-    const { cause } = reply;
-    exchange.end(reply);
-    if (cause !== undefined) {
-      const level = LEVELS[status] ?? 'debug';
-      if (level === 'debug' || mayLog('causes'))
-        log[level]({ requestId, err: cause, ...observation.fields }, 'request failed');
-    }
-    record(exchange, reply);
-  }
-
-  /** Records a response with an iterable body once it has ended. */
-  function finishLater(exchange: Exchange, reply: HttpReply, written: Promise<void>): void {
-    let broken: HttpReply | undefined;
-    written.catch((error: unknown) => {
-      broken = failed(error, exchange);
-      exchange.response.destroy();
-    });
-    exchange.whenOver(() => {
-      broken ??= reply.brokenOff?.();
-      if (broken === undefined && exchange.cancelled) gone(exchange);
-      else answered(exchange, { ...reply, reason: broken?.reason, cause: broken?.cause }, broken?.status);
-    });
-  }
-
-  return (exchange: Exchange, reply: HttpReply): void => {
-    // `onClientError` may already have responded.
-    if (exchange.written) return;
-    exchange.written = true;
-    const { requestId, response } = exchange;
-    if (exchange.cancelled) {
-      gone(exchange);
-      return;
-    }
-    const early = exchange.partial && reply.headers['Connection'] === undefined;
-    const write = (given: HttpReply): Promise<void> | undefined =>
-      early
-        ? writeEarlyReply(response, given, requestId, lingerMs())
-        : writeReply(response, given, requestId);
-    let sent = reply;
-    let written: Promise<void> | undefined;
-    try {
-      written = write(reply);
-    } catch (error) {
-      // Node refuses a header, such as one with a line break, before it has sent any.
-      for (const name of Object.keys(reply.headers)) response.removeHeader(name);
-      sent = failed(error, exchange);
-      written = write(sent);
-    }
-    if (written === undefined) answered(exchange, sent);
-    else finishLater(exchange, sent, written);
-  };
-}
-
-/** The maximum length of a path in a log line, in characters. */
-const PATH_MAX = 128;
-/** The longest segment shown in full, in characters: a segment longer than a UUID may be a misplaced token. */
-const SEGMENT_MAX = 36;
-const SEGMENT_SHOWN = 8;
-
-/**
- * The path of a request target for log lines: without the query, and with long segments cut, since they may be tokens.
- */
-export function loggedPath(target: string): string {
-  const { path } = requestTarget(target);
-  // One character is one byte here, since Node reads a request target as Latin-1.
-  const visible = path.replace(
-    /[^\x21-\x7e]/g,
-    (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
-  if (visible.length <= SEGMENT_MAX) return visible;
-  const shown = visible.split('/').map(shortened).join('/');
-  return shown.length > PATH_MAX ? `${shown.slice(0, PATH_MAX - 1)}…` : shown;
-}
-
-function shortened(segment: string): string {
-  return segment.length > SEGMENT_MAX ? `${segment.slice(0, SEGMENT_SHOWN)}…` : segment;
+/** Whether a reply shows that the server has identified the caller. */
+function knowsCaller(reply: UnaryReply): boolean {
+  const { callerKnown, answered, code } = reply;
+  return callerKnown ?? (isOk(reply) || (answered && !BEFORE_IDENTIFIED.has(code)));
 }

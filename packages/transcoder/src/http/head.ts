@@ -2,7 +2,8 @@ import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, ST
 import type { Duplex } from 'node:stream';
 import { HttpFailure, internal, malformed } from '../failures/failure.js';
 import { quoted } from '../fields/allowed-value.js';
-import type { ErrorReply } from '../http-reply.js';
+import type { ErrorReply } from '../http-response.js';
+import { readGrpcTimeout } from '../timeouts.js';
 
 /** The longest request target, in bytes. */
 const TARGET_MAX_BYTES = 8_192;
@@ -178,29 +179,16 @@ function ownTimeoutMs(headers: IncomingHttpHeaders, limitMs: number): number {
   return Math.min(Number(text) * 1000, limitMs);
 }
 
-const GRPC_TIMEOUT = /^(?=.*[1-9])(?<amount>[0-9]{1,8})(?<unit>[HMSmun])$/;
-
-const UNITS_MS: ReadonlyMap<string | undefined, number> = new Map([
-  ['H', 3_600_000],
-  ['M', 60_000],
-  ['S', 1_000],
-  ['m', 1],
-  ['u', 1e-3],
-  ['n', 1e-6],
-]);
-
-/** gRPC's own header (PROTOCOL-HTTP2.md): up to eight digits and a unit. */
 function grpcTimeoutMs({ 'grpc-timeout': text }: IncomingHttpHeaders, limitMs: number): number {
   if (text === undefined) return limitMs;
-  const { amount, unit } = GRPC_TIMEOUT.exec(String(text))?.groups ?? {};
-  const unitMs = UNITS_MS.get(unit);
-  if (unitMs === undefined) {
+  const ms = readGrpcTimeout(String(text));
+  if (ms === undefined) {
     throw malformedHeader(
       'grpc-timeout',
       `Must be one to eight digits above zero and a unit (H, M, S, m, u or n); got ${quoted(String(text))}.`,
     );
   }
-  return Math.min(Number(amount) * unitMs, limitMs);
+  return Math.min(ms, limitMs);
 }
 
 /** The path and the query of a request target (RFC 9112 3.2), as sent. */

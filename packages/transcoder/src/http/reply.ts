@@ -1,12 +1,15 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { fromBinary, type Message } from '@bufbuild/protobuf';
+import { reflect, type ScalarValue } from '@bufbuild/protobuf/reflect';
 import { LRUCache } from 'lru-cache';
 import { HttpFailure } from '../failures/failure.js';
-import type { HttpReply } from '../http-reply.js';
+import type { HttpReply } from '../http-response.js';
 import type { JsonOutput } from '../json/json-output.js';
-import { type Binding, givesBytes, isDryRun, pathOfResource, type SuccessRule } from '../template/binding.js';
-import { bytesFormat, bytesReply, streamFormat, type StreamFormat } from './streams.js';
+import type { Binding } from '../template/binding.js';
+import { expandPathTemplate } from '../template/path-template.js';
+import type { ResourcePath, SuccessRule } from '../template/success-rules.js';
+import { bytesFormat, bytesReply, streamFormat, type StreamFormat } from './stream-formats.js';
 
 /** Creates the HTTP responses of successful calls. */
 export class SuccessReplies {
@@ -45,7 +48,7 @@ export class SuccessReplies {
     headers: IncomingHttpHeaders,
   ): HttpReply {
     if (message === undefined) throw new Error('The reply is OK and has no message.');
-    if (givesBytes(binding)) return bytesReply(binding, message);
+    if (binding.givesBytes) return bytesReply(binding, message);
     const rule = this.#rules.get(binding);
     if (rule?.caching !== undefined) {
       const render = this.#render;
@@ -61,7 +64,7 @@ export class SuccessReplies {
 
   /** The format of the stream for a request. @param accept the header `Accept` */
   format(binding: Binding, accept: string | undefined, lenient: boolean): StreamFormat {
-    if (givesBytes(binding)) return bytesFormat(binding);
+    if (binding.givesBytes) return bytesFormat(binding);
     return streamFormat(accept, lenient, (message) => this.#text(binding, message));
   }
 
@@ -77,14 +80,23 @@ export class SuccessReplies {
   }
 
   readonly #render: Render = (binding, message) => {
-    const text = this.#text(binding, message);
-    const body = typeof text === 'string' ? Buffer.from(text) : text;
+    const body = Buffer.from(this.#text(binding, message));
     return { body, tag: entityTag(body) };
   };
 
-  #text({ method, responseBody }: Binding, message: Uint8Array): string | Uint8Array {
+  #text({ method, responseBody }: Binding, message: Uint8Array): string {
     return this.#output.text(method.output, fromBinary(method.output, message), responseBody);
   }
+}
+
+function isDryRun({ validateOnly }: SuccessRule, request: Message): boolean {
+  return validateOnly !== undefined && reflect(validateOnly.parent, request).get(validateOnly) === true;
+}
+
+/** The path of a resource; undefined if a field that identifies it is empty. */
+function pathOfResource({ template, fields }: ResourcePath, resource: Message): string | undefined {
+  const values = fields.map((field) => String(reflect(field.parent, resource).get(field) as ScalarValue));
+  return values.includes('') ? undefined : expandPathTemplate(template, values);
 }
 
 const cacheControl = {

@@ -4,16 +4,15 @@ import {
   deadlineExceeded,
   HttpFailure,
   internal,
-  isOk,
   overloaded,
   shuttingDown,
 } from '../failures/failure.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
-import type { ErrorReply, HttpReply } from '../http-reply.js';
-import { httpBodyIn } from '../message/http-body.js';
-import type { Binding } from '../template/binding.js';
+import type { ErrorReply, HttpReply } from '../http-response.js';
 import type { Cancellation, ReplyMetadata, ReplyStream, UnaryReply } from '../upstream.js';
-import type { Exchange } from './exchange.js';
+import { LONGEST_TIMER_MS } from '../timeouts.js';
+import { type Exchange, isOk } from './exchange.js';
+import type { StreamFormat } from './stream-formats.js';
 
 /** How long after its headers a server may still refuse the call with a status, in milliseconds. */
 const REFUSAL_MS = 1_000;
@@ -33,11 +32,11 @@ interface StreamedReplyParts {
   readonly format: StreamFormat;
   readonly errors: ErrorReplies;
   /** Called before the response begins, with the server's headers, or with its status if it refuses the call. */
-  readonly heard: (reply: UnaryReply) => void;
+  readonly onHeaders: (reply: UnaryReply) => void;
 }
 
 /** The next item of a stream: the content for a message, or the end. */
-type Come = Uint8Array | UnaryReply | HttpFailure;
+type StreamItem = Uint8Array | UnaryReply | HttpFailure;
 
 /** The HTTP response for a stream of messages. */
 export class StreamedReply {
@@ -46,7 +45,7 @@ export class StreamedReply {
   #initialMetadata: ReplyMetadata | undefined;
   /** Whether an item was requested and has not been returned yet. */
   #asked = false;
-  #come: Come | undefined;
+  #item: StreamItem | undefined;
   /** Wakes a waiting `#next`. */
   #wake = (): void => undefined;
   #failure: ErrorReply | undefined;
@@ -64,7 +63,7 @@ export class StreamedReply {
    * server's headers: many servers send headers before they refuse a call.
    */
   async reply(): Promise<HttpReply> {
-    const { format, heard } = this.#parts;
+    const { format, onHeaders } = this.#parts;
     const coming = this.#next();
     const begin = this.#wake;
     void this.#stream.headers?.then((headers) => {
@@ -73,11 +72,11 @@ export class StreamedReply {
     });
     const first = await coming;
     if (isEnd(first) && !isOk(first)) {
-      heard(first);
+      onHeaders(first);
       return this.#errorReply(first);
     }
     if (first instanceof HttpFailure) return this.#errorReply(first);
-    heard({ code: Code.OK, details: '', answered: true, initialMetadata: this.#initialMetadata });
+    onHeaders({ code: Code.OK, details: '', answered: true, initialMetadata: this.#initialMetadata });
     return {
       status: 200,
       headers: { ...STREAM_HEADERS, ...format.headers },
@@ -87,7 +86,7 @@ export class StreamedReply {
     };
   }
 
-  async *#pieces(first: Come | undefined): AsyncGenerator<Uint8Array, void> {
+  async *#pieces(first: StreamItem | undefined): AsyncGenerator<Uint8Array, void> {
     const { exchange, format } = this.#parts;
     let next = first;
     while (next === undefined || next instanceof Uint8Array) {
@@ -106,7 +105,7 @@ export class StreamedReply {
     else yield last;
   }
 
-  async #nextOrPulse(): Promise<Come | undefined> {
+  async #nextOrPulse(): Promise<StreamItem | undefined> {
     const coming = this.#next();
     if (this.#parts.format.pulse === undefined) return coming;
     const timer = setTimeout(this.#wake, PULSE_MS);
@@ -118,27 +117,27 @@ export class StreamedReply {
   }
 
   /** The next item, or the failure that aborted the stream; undefined if a timer ended the wait first. */
-  async #next(): Promise<Come | undefined> {
+  async #next(): Promise<StreamItem | undefined> {
     const { open } = this.#parts;
     if (!this.#asked) void this.#ask();
-    if (open.failure === undefined && this.#come === undefined) {
+    if (open.failure === undefined && this.#item === undefined) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
-    const come = open.failure ?? this.#come;
-    if (come !== undefined) this.#asked = false;
-    this.#come = undefined;
-    return come;
+    const item = open.failure ?? this.#item;
+    if (item !== undefined) this.#asked = false;
+    this.#item = undefined;
+    return item;
   }
 
   async #ask(): Promise<void> {
     this.#asked = true;
     try {
-      const come = await this.#stream.next();
-      this.#come = come instanceof Uint8Array ? this.#parts.format.message(come) : come;
+      const item = await this.#stream.next();
+      this.#item = item instanceof Uint8Array ? this.#parts.format.message(item) : item;
     } catch (error) {
-      this.#come = internal(error);
+      this.#item = internal(error);
     }
     this.#wake();
   }
@@ -163,15 +162,12 @@ export class StreamedReply {
   }
 }
 
-function isEnd(come: Come | undefined): come is UnaryReply {
-  return come !== undefined && 'answered' in come;
+function isEnd(item: StreamItem | undefined): item is UnaryReply {
+  return item !== undefined && 'answered' in item;
 }
 
 /** How long a client may take to read the end of an aborted stream, in milliseconds. */
 const LAST_PIECE_MS = 1_000;
-
-/** The longest delay of a Node timer, in milliseconds: 24.8 days. With a longer one, it would fire at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const ignore = (): void => undefined;
 
@@ -193,7 +189,7 @@ export class OpenStream implements Cancellation {
     this.#exchange = exchange;
     this.#open = open;
     open.add(this);
-    exchange.whenOver(this.#over);
+    exchange.onClose(this.#closed);
   }
 
   onCancelled(listener: () => void): void {
@@ -225,7 +221,7 @@ export class OpenStream implements Cancellation {
     this.#wake();
   }
 
-  readonly #over = (): void => {
+  readonly #closed = (): void => {
     this.cancelled = true;
     clearTimeout(this.#limit);
     clearTimeout(this.#cut);
@@ -258,103 +254,4 @@ export class OpenStreams {
     this.#ended = true;
     for (const stream of this.#open) stream.breakOff(shuttingDown());
   }
-}
-
-/** How the messages of a stream are encoded in its response. */
-export interface StreamFormat {
-  readonly contentType: string;
-  /** Headers besides those of every stream. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** Encodes a serialized message. @throws Error if it cannot be encoded */
-  readonly message: (message: Uint8Array) => Uint8Array;
-  /** Encodes the failure that ends a stream; undefined to cut the connection instead. @param json `{"error":…}` */
-  readonly failure: (json: string) => Uint8Array | undefined;
-  /** What is sent at the end of a successful stream; undefined for nothing. */
-  readonly end: Uint8Array | undefined;
-  /** What is sent at intervals while there are no messages; undefined for nothing. */
-  readonly pulse: Uint8Array | undefined;
-}
-
-/** Returns the JSON text of a serialized message, without line breaks; as UTF-8 if it is large. */
-type JsonOf = (message: Uint8Array) => string | Uint8Array;
-
-// RFC 9110 12.4.2 and 12.5.1: a weight of 0 means that the type is not acceptable.
-const WANTS_EVENTS =
-  /(?:^|,)[ \t]*text\/event-stream[ \t]*(?:;(?![ \t]*q=0(?:\.0*)?[ \t]*(?:[,;]|$))[^,;]*)*(?:,|$)/i;
-
-/**
- * The format for a request: Server-Sent Events if `accept` names them, otherwise a line for each message.
- *
- * @param accept the header `Accept`.
- * @param lenient whether to write lines as grpc-gateway does.
- */
-export function streamFormat(accept: string | undefined, lenient: boolean, json: JsonOf): StreamFormat {
-  if (accept !== undefined && WANTS_EVENTS.test(accept)) return events(json);
-  return lenient
-    ? lines('application/json', (message) => joined('{"result":', json(message), '}\n'))
-    : lines('application/x-ndjson', (message) => joined('', json(message), '\n'));
-}
-
-function lines(contentType: string, message: StreamFormat['message']): StreamFormat {
-  const failure: StreamFormat['failure'] = (json) => Buffer.from(`${json}\n`);
-  return { contentType, headers: {}, message, failure, end: undefined, pulse: undefined };
-}
-
-const END = Buffer.from('event: end\ndata: {}\n\n');
-const COMMENT = Buffer.from(':\n\n');
-
-/**
- * WHATWG HTML 9.2. A browser repeats its request whenever the response ends, unless the page has closed the
- * `EventSource`, which it can do on the event `end` or `failure`.
- */
-function events(json: JsonOf): StreamFormat {
-  return {
-    contentType: 'text/event-stream',
-    headers: {},
-    message: (message) => joined('data: ', json(message), '\n\n'),
-    failure: (error) => Buffer.from(`event: failure\ndata: ${error}\n\n`),
-    end: END,
-    pulse: COMMENT,
-  };
-}
-
-function joined(before: string, json: string | Uint8Array, after: string): Uint8Array {
-  return typeof json === 'string'
-    ? Buffer.from(before + json + after)
-    : Buffer.concat([Buffer.from(before), json, Buffer.from(after)]);
-}
-
-// RFC 9110 8.3.1; parameters may contain any printable ASCII character.
-const MEDIA_TYPE = /^[\w!#$%&'*+\-.^`|~]+\/[\w!#$%&'*+\-.^`|~]+[ \t]*(?:;[\t\x20-\x7e]*)?$/;
-
-/** Otherwise browsers would guess another media type. */
-const BYTES_HEADERS = { 'X-Content-Type-Options': 'nosniff' };
-
-function mediaType(contentType: string): string {
-  return MEDIA_TYPE.test(contentType) ? contentType : 'application/octet-stream';
-}
-
-/** The response for a `google.api.HttpBody`. @throws Error if the message cannot be decoded */
-export function bytesReply(binding: Binding, message: Uint8Array): HttpReply {
-  const { contentType, data } = httpBodyIn(binding, message);
-  return { status: 200, headers: BYTES_HEADERS, contentType: mediaType(contentType), body: data };
-}
-
-/** The format of a stream of `google.api.HttpBody`. The first message sets the media type of the whole response. */
-export function bytesFormat(binding: Binding): StreamFormat {
-  let type: string | undefined;
-  return {
-    get contentType() {
-      return type ?? mediaType('');
-    },
-    headers: BYTES_HEADERS,
-    message: (message) => {
-      const { contentType, data } = httpBodyIn(binding, message);
-      type ??= mediaType(contentType);
-      return data;
-    },
-    failure: () => undefined,
-    end: undefined,
-    pulse: undefined,
-  };
 }

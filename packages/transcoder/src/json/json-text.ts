@@ -1,5 +1,12 @@
 import { type DescField, type JsonValue, ScalarType } from '@bufbuild/protobuf';
-import { HttpFailure, type FieldViolation, firstViolations, malformed, misfit } from '../failures/failure.js';
+import {
+  concatenated,
+  type FieldViolation,
+  firstViolations,
+  HttpFailure,
+  malformed,
+  misfit,
+} from '../failures/failure.js';
 import { allowedScalar, allowedValue } from '../fields/allowed-value.js';
 import { type Place, shortened } from '../fields/message-fields.js';
 import { literalValue } from '../fields/text-value.js';
@@ -11,6 +18,9 @@ import { syntaxError } from './json-syntax.js';
  * returned.
  */
 export const MAX_DEPTH = 48;
+
+/** The description of a key or a parameter that is repeated. */
+export const GIVEN_AGAIN = 'Must be given once; got it again.';
 
 /**
  * Parses JSON text (RFC 8259) more strictly than `JSON.parse` does: the bytes must be UTF-8 without a byte order mark,
@@ -32,8 +42,10 @@ export function parseJsonText(bytes: Uint8Array, locate: Locate): JsonValue {
     });
   }
   const integers: LongInteger[] = [];
-  const violations = firstViolations(scan(text, () => locate(value), integers));
-  if (violations.length > 0) throw misfit(violations);
+  const violations = scan(text, () => locate(value), integers);
+  const first = violations.next();
+  // At once, since the scan itself may refuse the text.
+  if (first.done !== true) throw misfit(firstViolations(concatenated([first.value], violations)));
   return integers.length === 0 ? value : (JSON.parse(withStrings(text, integers)) as JsonValue);
 }
 
@@ -93,7 +105,7 @@ type Open = {
 );
 
 /** Scans text that `JSON.parse` has accepted for the errors that it ignores. */
-function* scan(text: string, locate: () => Place, integers: LongInteger[]): Generator<FieldViolation> {
+function* scan(text: string, locate: () => Place, integers: LongInteger[]): Generator<FieldViolation, void> {
   const open: Open[] = [];
   const outside: Open = { kind: 'array', at: 0 };
   const placeIn = (depth: number): Place => {
@@ -125,7 +137,7 @@ function* scan(text: string, locate: () => Place, integers: LongInteger[]): Gene
       if (inner.kind === 'object' && inner.keyNext) {
         inner.at = content;
         inner.keyNext = false;
-        if (inner.keys.has(content)) yield here('Must be given once; got it again.');
+        if (inner.keys.has(content)) yield here(GIVEN_AGAIN);
         inner.keys.add(content);
       }
       if (LONE_SURROGATE.test(content))

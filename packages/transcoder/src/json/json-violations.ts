@@ -36,7 +36,7 @@ export class JsonViolations {
   *find(message: DescMessage, json: JsonValue, path = ''): Generator<FieldViolation> {
     const content = isAny(message) && isObject(json) ? contentOfAny(this.#registry, json) : undefined;
     if (content?.json !== undefined) {
-      const inside = hasCustomJsonRepresentation(content.message) ? joined(path, 'value') : path;
+      const inside = hasCustomJsonRepresentation(content.message) ? memberPath(path, 'value') : path;
       yield* this.find(content.message, content.json, inside);
       return;
     }
@@ -47,7 +47,7 @@ export class JsonViolations {
     const seen = new Map<DescField | DescOneof, string>();
     for (const [key, value] of Object.entries(json)) {
       const field = fieldsByName(message).get(key);
-      const place = joined(path, field?.name ?? shortened(key));
+      const place = memberPath(path, field?.name ?? shortened(key));
       if (field === undefined) {
         if (!this.#ignoresUnknown) yield unknownField(place, key);
         continue;
@@ -99,7 +99,7 @@ export class JsonViolations {
   }
 }
 
-function joined(path: string, name: string): string {
+function memberPath(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 

@@ -9,13 +9,13 @@ import {
 } from '@bufbuild/protobuf';
 import { reflect } from '@bufbuild/protobuf/reflect';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
-import { type FieldViolation, misfit } from '../failures/failure.js';
+import { concatenated, type FieldViolation, misfit } from '../failures/failure.js';
 import { allowedValue, quoted } from '../fields/allowed-value.js';
 import { fieldsByName, keyOf, shortened } from '../fields/message-fields.js';
 import { hasTextForm, hasTextValue, isObject, memberOf, setMember, textValue } from '../fields/text-value.js';
 import { StrictJson } from '../json/json-input.js';
 import type { ReadingOptions } from '../json/json-options.js';
-import { MAX_DEPTH } from '../json/json-text.js';
+import { GIVEN_AGAIN, MAX_DEPTH } from '../json/json-text.js';
 import { JsonViolations } from '../json/json-violations.js';
 import { impliedMask, setImpliedMask } from './implied-mask.js';
 import { missingFields } from './missing-fields.js';
@@ -44,7 +44,7 @@ export class RequestMessages {
    */
   constructor(registry: Registry, options: ReadingOptions = {}, ignored: Iterable<string> = []) {
     this.#lenient = options.lenient === true;
-    this.#isIgnored = this.#lenient ? () => true : isIgnored([...ignored]);
+    this.#isIgnored = this.#lenient ? () => true : parameterMatcher([...ignored]);
     this.#strict = new StrictJson(registry, options);
     this.#jsonViolations = new JsonViolations(registry, options);
   }
@@ -57,17 +57,17 @@ export class RequestMessages {
   read(binding: Binding, parts: RequestParts): Message {
     // First, since the next step changes the body in place.
     const mask = this.#lenient ? impliedMask(binding, parts.body) : undefined;
-    const message = this.#joined(binding, parts);
+    const message = this.#parse(binding, parts);
     if (mask !== undefined) setImpliedMask(message, mask);
     return message;
   }
 
-  #joined(binding: Binding, parts: RequestParts): Message {
+  #parse(binding: Binding, parts: RequestParts): Message {
     const { input } = binding.method;
     const json = startingJson(binding, parts.body);
     const outside = this.#bindOutside(binding, json, parts);
     const { done, value } = outside.next();
-    if (done !== true) throw misfit(joined([value], outside, this.#violationsInside(binding, json)));
+    if (done !== true) throw misfit(concatenated([value], outside, this.#violationsInside(binding, json)));
     try {
       return this.#strict.read(input, json);
     } catch {
@@ -107,10 +107,6 @@ export class RequestMessages {
   }
 }
 
-function* joined(...all: readonly Iterable<FieldViolation>[]): Generator<FieldViolation> {
-  for (const each of all) yield* each;
-}
-
 /**
  * The same violations. If the body is one field of the request but holds that field by name, as in a gRPC request, the
  * violation also explains what the body is.
@@ -148,9 +144,9 @@ function bindVariable(
   const { field, fieldPath } = variable;
   const refuse = (description: string): FieldViolation => ({ field: fieldPath.join('.'), description });
   const text = variableValue(variable, segments);
-  if (text === undefined) return refuse('Must be percent-encoded UTF-8; got an invalid escape or character.');
+  if (text === undefined) return refuse(NOT_UTF8);
   const value = textValue(field, text);
-  if (value === undefined) return refuse(`Must be ${allowedValue(field)}; got ${quoted(text)}.`);
+  if (value === undefined) return refuse(notAllowed(field, text));
   const holder = holderOf(json, variable);
   const key = keyOf(holder, field);
   const given = memberOf(holder, key) ?? null;
@@ -238,14 +234,23 @@ export function* queryParameters(
   }
 }
 
-/** @param names each of a parameter or, with a final `*`, the prefix of some. */
-function isIgnored(names: readonly string[]): (parameter: string) => boolean {
+/**
+ * Returns the function that tells whether a parameter has one of the names.
+ *
+ * @param names each of a parameter or, with a final `*`, the prefix of some.
+ */
+function parameterMatcher(names: readonly string[]): (parameter: string) => boolean {
   const single = new Set(names);
   const prefixes = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
   return (parameter) => single.has(parameter) || prefixes.some((prefix) => parameter.startsWith(prefix));
 }
 
 const IN_BODY = 'Must be given in the body; got it in the query.';
+const NOT_UTF8 = 'Must be percent-encoded UTF-8; got an invalid escape or character.';
+
+function notAllowed(field: DescField, text: string): string {
+  return `Must be ${allowedValue(field)}; got ${quoted(text)}.`;
+}
 
 /** A parameter, or a sentence that says why it is refused. */
 function readParameter(
@@ -255,9 +260,7 @@ function readParameter(
   taken: Set<string>,
   lenient: boolean,
 ): QueryParameter | string {
-  if (name === undefined || text === undefined) {
-    return 'Must be percent-encoded UTF-8; got an invalid escape or character.';
-  }
+  if (name === undefined || text === undefined) return NOT_UTF8;
   const levels = levelsOf(name);
   if (levels > MAX_DEPTH) return `Must have at most ${MAX_DEPTH} levels; got ${levels}.`;
   if (binding.body === '*') return IN_BODY;
@@ -270,10 +273,10 @@ function readParameter(
     return 'Must be given in the path; got it in the query.';
   }
   const place = key === undefined ? path : `${path}[${key}]`;
-  if (field.fieldKind !== 'list' && taken.has(place)) return 'Must be given once; got it again.';
+  if (field.fieldKind !== 'list' && taken.has(place)) return GIVEN_AGAIN;
   taken.add(place);
   const value = textValue(field, text, lenient);
-  return value === undefined ? `Must be ${allowedValue(field)}; got ${quoted(text)}.` : { ...target, value };
+  return value === undefined ? notAllowed(field, text) : { ...target, value };
 }
 
 /**

@@ -1,7 +1,8 @@
 import type { ForwardedHeaders } from '../metadata.js';
 import { checkedOptions, type Given, LIST, OBJECT } from '../option-kinds.js';
 import { optionsInForce } from '../options.js';
-import { type Binding, successRules } from '../template/binding.js';
+import type { Binding } from '../template/binding.js';
+import { successRules } from '../template/success-rules.js';
 import { readContract } from '../template/contract.js';
 import { ContractComments } from './contract-comments.js';
 import { ContractFacts } from './contract-facts.js';

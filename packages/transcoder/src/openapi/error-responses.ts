@@ -29,7 +29,7 @@ const CODING = header(
 const CONTENT = { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } };
 
 /** A failure that operations can return. */
-interface Failure {
+interface OperationError {
   readonly reason: string;
   readonly status: number;
   /** Whether every operation can return it. */
@@ -43,7 +43,7 @@ export class ErrorResponses {
   /** Whether the failures of the server are known. */
   readonly #closed: boolean;
   readonly #headers: DescribedHeaders;
-  readonly #failures: readonly Failure[];
+  readonly #failures: readonly OperationError[];
   readonly #used = new Set<number>();
   /** The headers in which operations say what media type they accept. */
   readonly #accepting = new Set<string>();

@@ -1,6 +1,7 @@
 import type { DescField, DescMethod } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence as Presence, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
-import { type Binding, givesBytes, type SuccessRule, takesBytes } from '../template/binding.js';
+import type { Binding } from '../template/binding.js';
+import type { SuccessRule } from '../template/success-rules.js';
 import type { ContractComments } from './contract-comments.js';
 import type { Security } from './description-options.js';
 import type { DescribedPath } from './described-paths.js';
@@ -92,7 +93,7 @@ export class Operations {
     const { method, body } = binding;
     const { comments, schemas } = this.#parts;
     const sent = body === '*' ? method.input : body;
-    if (takesBytes(binding)) return { requestBody: { required: false, content: BYTES } };
+    if (binding.takesBytes) return { requestBody: { required: false, content: BYTES } };
     // A binding for any HTTP method includes GET and HEAD, which have no body in OpenAPI.
     if (sent === undefined || verb === 'GET' || verb === 'HEAD') return {};
     const elsewhere = takenPaths(binding)
@@ -112,7 +113,7 @@ export class Operations {
     const { method, responseBody } = binding;
     const { responseHeaders: all, schemas } = this.#parts;
     const headers = { ...all.ofFields(method), ...all.of(rule.caching) };
-    if (givesBytes(binding)) {
+    if (binding.givesBytes) {
       const unary = method.methodKind === 'unary';
       const others = unary ? headers : { ...all.ofFields(method), ...all.ofStream() };
       return { 200: { description: 'Success.', headers: { ...others, ...all.ofBytes() }, content: BYTES } };

@@ -1,5 +1,6 @@
 import type { DescMethod, DescService } from '@bufbuild/protobuf';
-import type { Binding, SuccessRule } from '../template/binding.js';
+import type { Binding } from '../template/binding.js';
+import type { SuccessRule } from '../template/success-rules.js';
 import { ANY_VERB } from '../template/binding-table.js';
 import type { ContractComments } from './contract-comments.js';
 import { DescribedPaths } from './described-paths.js';

@@ -1,6 +1,6 @@
 import type { DescMethod } from '@bufbuild/protobuf';
 import type { ForwardedHeaders } from '../metadata.js';
-import type { SuccessRule } from '../template/binding.js';
+import type { SuccessRule } from '../template/success-rules.js';
 import type { HeaderFacts } from './description-options.js';
 import type { Parameter, Reference, Schema } from './open-api.js';
 import type { Parameters } from './parameters.js';
@@ -107,6 +107,6 @@ export class RequestHeaders {
 
 function parameterOf(key: string, facts: Readonly<Record<string, HeaderFacts>>): Parameter {
   const { name, description, schema } = known[key] ?? { name: key, schema: TEXT };
-  const [given, { description: told = description ?? '', bounds }] = factsOf(facts, key);
-  return { name: given ?? name, in: 'header', ...described(told), schema: { ...schema, ...bounds } };
+  const [given, { description: text = description ?? '', bounds }] = factsOf(facts, key);
+  return { name: given ?? name, in: 'header', ...described(text), schema: { ...schema, ...bounds } };
 }

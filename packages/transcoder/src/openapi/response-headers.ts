@@ -1,6 +1,6 @@
 import type { DescMethod, JsonValue } from '@bufbuild/protobuf';
 import type { ResponseHeaders } from '../metadata.js';
-import type { SuccessRule } from '../template/binding.js';
+import type { SuccessRule } from '../template/success-rules.js';
 import type { HeaderFacts } from './description-options.js';
 import type { Header, Headers, Reference, Schema } from './open-api.js';
 import { factsOf } from './request-headers.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { Page } from './page.js';
+import type { Page } from './static-page.js';
 
 /** Allows only resources of the same origin, and `data:` images; no inline code and no framing. */
 const CONTENT_SECURITY_POLICY = [

@@ -29,8 +29,8 @@ function jsonName(name: string): string {
 
 /** A place where a file names a type, with the type or the reason why there is none. */
 export type Link = { readonly use: TypeUse } & (
-  | { readonly target: FileSymbol; readonly lack?: never }
-  | { readonly target: undefined; readonly lack: string }
+  | { readonly target: FileSymbol; readonly reason?: never }
+  | { readonly target: undefined; readonly reason: string }
 );
 
 /**
@@ -54,7 +54,7 @@ export async function linkFiles(
         const target = symbolFor(use, symbols);
         if (target === undefined) {
           const type = use.written.replace(/^\./, '') || 'a type without a name';
-          links.push({ use, target, lack: `it needs ${type}, which the server does not describe${where}` });
+          links.push({ use, target, reason: `it needs ${type}, which the server does not describe${where}` });
           continue;
         }
         links.push({ use, target });

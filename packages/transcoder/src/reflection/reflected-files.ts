@@ -25,7 +25,7 @@ import type { Question, ReflectionStream } from './reflection-stream.js';
 import { soundFiles } from './sound-files.js';
 import {
   type FileSymbol,
-  joined,
+  fullName,
   readings,
   symbolFor,
   symbolsOf,
@@ -172,7 +172,7 @@ export class ReflectedFiles {
   /** Whether a definition is the first of its name. Notes if it differs from the first. */
   #isNew<Desc extends DescMessage>(file: FileDescriptorProto, schema: Desc) {
     return (proto: MessageShape<Desc> & { readonly name: string }): boolean => {
-      const name = joined(file.package, proto.name);
+      const name = fullName(file.package, proto.name);
       const other = this.#symbols.get(name);
       if (other === undefined) return true;
       const same =

@@ -2,7 +2,7 @@ import type { DescriptorProto, FileDescriptorProto } from '@bufbuild/protobuf/wk
 import { faultOf, faultOfFile } from './faults.js';
 import { inOrder, type Link, linkFiles } from './link-files.js';
 import type { Pauses } from './pauses.js';
-import { type FileSymbol, joined } from './symbols.js';
+import { type FileSymbol, fullName } from './symbols.js';
 
 /** Files that may have gaps. */
 interface KnownFiles {
@@ -58,7 +58,7 @@ export async function soundFiles(known: KnownFiles, pauses: Pauses): Promise<Sou
   }
   for (const { kind, name, proto } of symbols.values()) {
     if (kind !== 'service' || proto.method.length === 0) continue;
-    const [first, ...others] = proto.method.map((method) => reasons.get(joined(name, method.name)));
+    const [first, ...others] = proto.method.map((method) => reasons.get(fullName(name, method.name)));
     if (first !== undefined && !others.includes(undefined) && !reasons.has(name)) reasons.set(name, first);
   }
   for await (const [file] of pauses.slices(files, 1)) if (file !== undefined) prune(file, reasons);
@@ -86,9 +86,9 @@ async function dependentsOf(
     if (!reasons.has(name)) reasons.set(name, reason);
   };
   for await (const some of pauses.slices(links)) {
-    for (const { use, target, lack } of some) {
+    for (const { use, target, reason } of some) {
       const { user, file } = use;
-      if (target === undefined) because(user, lack);
+      if (target === undefined) because(user, reason);
       else if (placeOf(target.file) > placeOf(file)) {
         const both = `${file.name} and ${target.file.name}`;
         because(user, `it needs ${target.name}, and ${both} import each other`);
@@ -104,10 +104,10 @@ function prune(file: FileDescriptorProto, reasons: Reasons): void {
   file.enumType = file.enumType.filter(isKept);
   file.extension = file.extension.filter(isKept);
   file.messageType = file.messageType.filter(isKept);
-  for (const message of file.messageType) pruneMessage(message, joined(scope, message.name), reasons);
+  for (const message of file.messageType) pruneMessage(message, fullName(scope, message.name), reasons);
   file.service = file.service.filter(isKept);
   for (const service of file.service)
-    service.method = service.method.filter(keptIn(joined(scope, service.name), reasons));
+    service.method = service.method.filter(keptIn(fullName(scope, service.name), reasons));
 }
 
 function pruneMessage(message: DescriptorProto, name: string, reasons: Reasons): void {
@@ -115,9 +115,9 @@ function pruneMessage(message: DescriptorProto, name: string, reasons: Reasons):
   message.enumType = message.enumType.filter(isKept);
   message.extension = message.extension.filter(isKept);
   message.nestedType = message.nestedType.filter(isKept);
-  for (const nested of message.nestedType) pruneMessage(nested, joined(name, nested.name), reasons);
+  for (const nested of message.nestedType) pruneMessage(nested, fullName(name, nested.name), reasons);
 }
 
 function keptIn(scope: string, reasons: Reasons): (each: { readonly name: string }) => boolean {
-  return ({ name }) => !reasons.has(joined(scope, name));
+  return ({ name }) => !reasons.has(fullName(scope, name));
 }

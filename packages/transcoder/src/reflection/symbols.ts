@@ -43,20 +43,20 @@ export function* symbolsOf(file: FileDescriptorProto): Generator<FileSymbol> {
   const { package: scope } = file;
   const parent = undefined;
   for (const proto of file.service)
-    yield { kind: 'service', proto, name: joined(scope, proto.name), file, parent };
+    yield { kind: 'service', proto, name: fullName(scope, proto.name), file, parent };
   for (const proto of file.enumType)
-    yield { kind: 'enum', proto, name: joined(scope, proto.name), file, parent };
+    yield { kind: 'enum', proto, name: fullName(scope, proto.name), file, parent };
   for (const proto of file.messageType)
-    yield* symbolsIn({ kind: 'message', proto, name: joined(scope, proto.name), file, parent });
+    yield* symbolsIn({ kind: 'message', proto, name: fullName(scope, proto.name), file, parent });
 }
 
 function* symbolsIn(message: FileSymbol & { readonly kind: 'message' }): Generator<FileSymbol> {
   yield message;
   const { file, name: parent, proto: outer } = message;
   for (const proto of outer.enumType)
-    yield { kind: 'enum', proto, name: joined(parent, proto.name), file, parent };
+    yield { kind: 'enum', proto, name: fullName(parent, proto.name), file, parent };
   for (const proto of outer.nestedType)
-    yield* symbolsIn({ kind: 'message', proto, name: joined(parent, proto.name), file, parent });
+    yield* symbolsIn({ kind: 'message', proto, name: fullName(parent, proto.name), file, parent });
 }
 
 /** The places where a file names types. */
@@ -106,7 +106,7 @@ function* extensionUses(
     extension.extendee = name;
   };
   const { extendee: written, name } = extension;
-  const user = joined(scope, name);
+  const user = fullName(scope, name);
   yield { kind: 'message', written, scope, file, user, mayBeEntry: false, write };
   yield* fieldUses(extension, file, scope, user, false);
 }
@@ -122,7 +122,7 @@ function methodUse(
     written: method[key],
     scope: service,
     file,
-    user: joined(service, method.name),
+    user: fullName(service, method.name),
     mayBeEntry: false,
     write: (name) => {
       method[key] = name;
@@ -140,7 +140,7 @@ export function* readings({ written, scope }: TypeUse): Generator<string> {
     return;
   }
   for (let outer = scope; outer !== ''; outer = outer.slice(0, Math.max(0, outer.lastIndexOf('.'))))
-    yield joined(outer, written);
+    yield fullName(outer, written);
   yield written;
 }
 
@@ -159,6 +159,6 @@ function isEntry(symbol: FileSymbol): boolean {
 }
 
 /** @param scope empty for a file without a package. */
-export function joined(scope: string, name: string): string {
+export function fullName(scope: string, name: string): string {
   return scope === '' ? name : `${scope}.${name}`;
 }

@@ -1,6 +1,6 @@
 import type { Client, Metadata, ServiceError } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
-import { notGrpc, UNKNOWN_COMPRESSION } from '../grpc-js/call-failure.js';
+import { connectFailure, notGrpc, UNKNOWN_COMPRESSION } from '../grpc-js/call-failure.js';
 import type { CallMetadata } from '../upstream.js';
 import { Pauses } from './pauses.js';
 import { ReflectedFiles } from './reflected-files.js';
@@ -74,9 +74,9 @@ async function contractOf(
   const skipped: string[] = [];
   for (const name of names) {
     if (name.startsWith('grpc.reflection.')) continue;
-    const lack = await files.takeService(name);
-    if (lack === undefined) described.add(name);
-    else skipped.push(`${name}: ${lack}.`);
+    const reason = await files.takeService(name);
+    if (reason === undefined) described.add(name);
+    else skipped.push(`${name}: ${reason}.`);
   }
   for (const name of types) await files.takeSymbol(name);
   await files.complete();
@@ -107,7 +107,7 @@ function failureOf(
   const { code = status.UNKNOWN, details = 'code' in error ? UNKNOWN_COMPRESSION : error.message } = error;
   const other = notGrpc(details, headers ?? error.metadata);
   const texts: Readonly<Partial<Record<status, string>>> = {
-    [status.UNAVAILABLE]: `cannot be reached: ${causeIn(details)}.`,
+    [status.UNAVAILABLE]: `cannot be reached: ${connectFailure(details)}.`,
     [status.UNIMPLEMENTED]: 'has no server reflection.',
     [status.DEADLINE_EXCEEDED]: `has not described its services within ${deadlineMs / 1_000} s.`,
   };
@@ -116,14 +116,4 @@ function failureOf(
       ? (texts[code] ?? `does not describe its services: ${status[code]}, ${details}`)
       : `does not answer as a gRPC server: ${other}.`;
   return new ReflectionError(code, `${target} ${text}`);
-}
-
-/** The cause in a text of grpc-js: `… Last error: Error: connect ECONNREFUSED … (2026-…Z). Resolution note: …`. */
-function causeIn(details: string): string {
-  return details
-    .replace(/^.*Last error: (?:Error: )?/s, '')
-    .replace(/\.? Resolution note:.*$/s, '')
-    .replace(/ \([-\d]+T[\d:.]+Z\)$/, '')
-    .replace(/^.*:SSL routines:[^:]*:([^:]+):.*$/s, 'TLS failed, $1')
-    .replace(/^Failed to connect$/, 'it ended the connection, as a server that expects TLS does');
 }

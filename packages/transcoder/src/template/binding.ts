@@ -1,18 +1,9 @@
-import {
-  type DescField,
-  type DescMessage,
-  type DescMethod,
-  type Message,
-  ScalarType,
-} from '@bufbuild/protobuf';
-import { reflect, type ScalarValue } from '@bufbuild/protobuf/reflect';
-import { hasCustomJsonRepresentation, MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
+import { type DescField, type DescMessage, type DescMethod, ScalarType } from '@bufbuild/protobuf';
+import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import { allowedValue } from '../fields/allowed-value.js';
 import { textValue } from '../fields/text-value.js';
-import { FieldBehavior } from '../gen/google/api/field_behavior_pb.js';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
-import { hasBehavior } from './contract-options.js';
-import { expandPathTemplate, parsePathTemplate, type PathTemplate, type Variable } from './path-template.js';
+import { parsePathTemplate, type PathTemplate, type Variable } from './path-template.js';
 
 /** A field of the request message or of messages in it. */
 export interface FieldTarget {
@@ -39,11 +30,10 @@ export interface Binding {
   readonly body: BodyBinding;
   /** The response field that becomes the response body; undefined for the whole message. */
   readonly responseBody: DescField | undefined;
-}
-
-/** Whether the body of a request is bytes of any media type: a `google.api.HttpBody`. */
-export function takesBytes({ method, body }: Binding): boolean {
-  return body === '*' ? isHttpBody(method.input) : isHttpBody(messageOf(body));
+  /** Whether the body of a request is bytes of any media type: a `google.api.HttpBody`. */
+  readonly takesBytes: boolean;
+  /** Whether the body of a success is. */
+  readonly givesBytes: boolean;
 }
 
 /** Whether the request is a stream of messages, which is not supported. */
@@ -51,17 +41,10 @@ export function takesStream({ method: { methodKind } }: Binding): boolean {
   return methodKind === 'client_streaming' || methodKind === 'bidi_streaming';
 }
 
-/** Whether the body of a success is bytes of any media type: a `google.api.HttpBody`. */
-export function givesBytes({ method, responseBody }: Binding): boolean {
-  return isHttpBody(responseBody === undefined ? method.output : messageOf(responseBody));
-}
-
-function messageOf(field: DescField | undefined): DescMessage | undefined {
-  return field?.fieldKind === 'message' ? field.message : undefined;
-}
-
-function isHttpBody(message: DescMessage | undefined): boolean {
-  return message?.typeName === 'google.api.HttpBody';
+/** Whether a body, a whole message or one field of it, is a `google.api.HttpBody`. */
+function isHttpBody(message: DescMessage, field: DescField | undefined): boolean {
+  const body = field === undefined ? message : field.fieldKind === 'message' ? field.message : undefined;
+  return body?.typeName === 'google.api.HttpBody';
 }
 
 /** Called with a sentence that says why a binding cannot be served. It throws, or the binding is left out. */
@@ -129,6 +112,7 @@ function bindingOf(method: DescMethod, rule: HttpRule): Binding {
   if (body !== '*' && hasCustomJsonRepresentation(method.input)) {
     throw new Error(`${method.input.typeName} has a JSON form of its own, which only a whole body can carry`);
   }
+  const responseBody = rule.responseBody === '' ? undefined : topField(method.output, rule.responseBody);
   refuseRivals(typeof body === 'object' ? [...variables, { parents: [], field: body }] : variables);
   return {
     method,
@@ -137,7 +121,9 @@ function bindingOf(method: DescMethod, rule: HttpRule): Binding {
     template,
     variables,
     body,
-    responseBody: rule.responseBody === '' ? undefined : topField(method.output, rule.responseBody),
+    responseBody,
+    takesBytes: body !== undefined && isHttpBody(method.input, body === '*' ? undefined : body),
+    givesBytes: isHttpBody(method.output, responseBody),
   };
 }
 
@@ -204,118 +190,4 @@ function refuseRivals(targets: readonly FieldTarget[]): void {
       place += `${step.name}.`;
     }
   }
-}
-
-/** The parts of a successful response other than its body, as the contract and the AIPs define them. */
-export interface SuccessRule {
-  /** Whether the method creates a resource (AIP-133), so that a success is 201. */
-  readonly creates: boolean;
-  /** The request field for a dry run (AIP-163), whose success is 200. */
-  readonly validateOnly: DescField | undefined;
-  /** The location of a created resource; undefined if the contract does not define it. */
-  readonly location: ResourcePath | undefined;
-  /** How a client may cache the response; undefined if it must not (`no-store`). */
-  readonly caching: 'revalidate' | 'immutable' | undefined;
-}
-
-/** The path of a resource, built from fields of the resource itself. */
-export interface ResourcePath {
-  readonly template: PathTemplate;
-  /** The field for each variable of the template. */
-  readonly fields: readonly DescField[];
-}
-
-/**
- * The rule for each binding.
- *
- * - A unary method `Create<Resource>` with POST that returns `<Resource>` creates a resource (AIP-133). Its location is
- *   the path of the first GET binding of the method `Get<Resource>` (AIP-131) of the same service whose variables can
- *   be filled from the resource: variable `x` from the field `x`, or `<resource>_id` from the field `id`.
- * - A response to GET of a unary method, other than `google.api.HttpBody`, may be cached forever if the method has no
- *   side effects and every field of its response is immutable (AIP-203); otherwise it may be cached and must be
- *   revalidated.
- */
-export function successRules(bindings: readonly Binding[]): Map<Binding, SuccessRule> {
-  const getters = new Map<string, Binding[]>();
-  for (const binding of bindings) {
-    if (binding.verb !== 'GET') continue;
-    const others = getters.get(binding.callPath);
-    if (others === undefined) getters.set(binding.callPath, [binding]);
-    else others.push(binding);
-  }
-  return new Map(
-    bindings.map((binding) => {
-      const { method, verb } = binding;
-      const unary = method.methodKind === 'unary';
-      const creates =
-        unary &&
-        verb === 'POST' &&
-        binding.responseBody === undefined &&
-        method.name === `Create${method.output.name}`;
-      return [
-        binding,
-        {
-          creates,
-          validateOnly: method.input.fields.find((field) => field.name === 'validate_only'),
-          location: creates ? resourcePath(getters, binding) : undefined,
-          caching:
-            unary && verb === 'GET' && !givesBytes(binding)
-              ? isImmutable(binding)
-                ? 'immutable'
-                : 'revalidate'
-              : undefined,
-        },
-      ];
-    }),
-  );
-}
-
-/** @param getters the bindings of GET, by the path of their call. */
-function resourcePath(
-  getters: ReadonlyMap<string, readonly Binding[]>,
-  { method }: Binding,
-): ResourcePath | undefined {
-  const resource = method.output;
-  const named = getters.get(`/${method.parent.typeName}/Get${resource.name}`) ?? [];
-  for (const { method: getter, template } of named) {
-    if (getter.output !== resource) continue;
-    const fields = template.variables.map(({ fieldPath }) =>
-      identifyingField(method.output.fields, fieldPath, resource.name),
-    );
-    const found = fields.filter((field) => field !== undefined);
-    if (found.length === fields.length) return { template, fields: found };
-  }
-  return undefined;
-}
-
-function identifyingField(
-  fields: readonly DescField[],
-  path: readonly string[],
-  resource: string,
-): DescField | undefined {
-  const name = path.join('.');
-  const idName = `${resource.replace(/(?<=[a-z0-9])(?=[A-Z])/g, '_').toLowerCase()}_id`;
-  return (
-    fields.find((field) => field.fieldKind === 'scalar' && field.name === name) ??
-    fields.find((field) => field.fieldKind === 'scalar' && field.name === 'id' && name === idName)
-  );
-}
-
-function isImmutable({ method }: Binding): boolean {
-  const { fields } = method.output;
-  return (
-    method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS &&
-    fields.length > 0 &&
-    fields.every((field) => hasBehavior(field, FieldBehavior.IMMUTABLE))
-  );
-}
-
-export function isDryRun({ validateOnly }: SuccessRule, request: Message): boolean {
-  return validateOnly !== undefined && reflect(validateOnly.parent, request).get(validateOnly) === true;
-}
-
-/** The path of a resource; undefined if a field that identifies it is empty. */
-export function pathOfResource({ template, fields }: ResourcePath, resource: Message): string | undefined {
-  const values = fields.map((field) => String(reflect(field.parent, resource).get(field) as ScalarValue));
-  return values.includes('') ? undefined : expandPathTemplate(template, values);
 }

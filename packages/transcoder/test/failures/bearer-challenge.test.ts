@@ -6,30 +6,15 @@ const bare = 'Bearer realm="library"';
 
 describe('a bearer challenge', () => {
   it.each([
-    { code: Code.UNAUTHENTICATED, reason: 'TOKEN_MISSING', scope: undefined, challenge: bare },
-    {
-      code: Code.UNAUTHENTICATED,
-      reason: 'TOKEN_INVALID',
-      scope: undefined,
-      challenge: `${bare}, error="invalid_token"`,
-    },
-    {
-      code: Code.UNAUTHENTICATED,
-      reason: undefined,
-      scope: undefined,
-      challenge: `${bare}, error="invalid_token"`,
-    },
-    {
-      code: Code.PERMISSION_DENIED,
-      reason: 'SCOPE_MISSING',
-      scope: 'a:b c',
-      challenge: `${bare}, error="insufficient_scope", scope="a:b c"`,
-    },
-    { code: Code.PERMISSION_DENIED, reason: 'SCOPE_MISSING', scope: undefined, challenge: undefined },
-    { code: Code.PERMISSION_DENIED, reason: 'SCOPE_MISSING', scope: 'a", x="', challenge: undefined },
-    { code: Code.PERMISSION_DENIED, reason: 'SCOPE_MISSING', scope: 'a\r\nb', challenge: undefined },
-    { code: Code.NOT_FOUND, reason: 'TOKEN_MISSING', scope: 'a', challenge: undefined },
-  ])('for $code, $reason and scope $scope is $challenge', ({ code, reason, scope, challenge }) => {
+    [Code.UNAUTHENTICATED, 'TOKEN_MISSING', undefined, bare],
+    [Code.UNAUTHENTICATED, 'TOKEN_INVALID', undefined, `${bare}, error="invalid_token"`],
+    [Code.UNAUTHENTICATED, undefined, undefined, `${bare}, error="invalid_token"`],
+    [Code.PERMISSION_DENIED, 'SCOPE_MISSING', 'a:b c', `${bare}, error="insufficient_scope", scope="a:b c"`],
+    [Code.PERMISSION_DENIED, 'SCOPE_MISSING', undefined, undefined],
+    [Code.PERMISSION_DENIED, 'SCOPE_MISSING', 'a", x="', undefined],
+    [Code.PERMISSION_DENIED, 'SCOPE_MISSING', 'a\r\nb', undefined],
+    [Code.NOT_FOUND, 'TOKEN_MISSING', 'a', undefined],
+  ])('for %s, %s and scope %s is %s', (code, reason, scope, challenge) => {
     expect(bearerChallenge(code, 'library', reason, scope)).toBe(challenge);
   });
 });

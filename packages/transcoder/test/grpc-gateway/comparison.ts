@@ -2,13 +2,14 @@ import { createServer } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { equals, fromBinary, type JsonObject, type JsonValue, type Message } from '@bufbuild/protobuf';
 import { createTranscoder } from '../../src/transcoder.js';
 import { isObject } from '../../src/fields/text-value.js';
 import { comparedDescriptorSet } from '../support/library-contract.js';
 import { rawExchange } from '../support/http-request.js';
 import { ComparedServer, typeOf } from './compared-server.js';
-import type { RawRequest } from './row.js';
+import type { DifferenceName } from './differences.js';
 
 /** The outcome of a request: the response, and the call that the server received. */
 interface Answer {
@@ -18,18 +19,25 @@ interface Answer {
   readonly called?: { readonly method: string; readonly message: string };
 }
 
-/** The outcomes with grpc-gateway 2.30.0, by request. */
-export const recorded: ReadonlyMap<RawRequest, Answer> = new Map(
-  readFileSync(join(import.meta.dirname, 'answers.jsonl'), 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => JSON.parse(line) as Answer & { readonly request: RawRequest })
-    .map((answer) => [answer.request, answer]),
-);
+/** A request with its outcome with grpc-gateway 2.30.0. */
+interface Row extends Answer {
+  readonly topic: string;
+  /** The text of an HTTP/1.1 request, which is sent on a connection of its own. */
+  readonly request: string;
+  /** How the transcoder's outcome differs, without the option `lenient`. Default: both are alike. */
+  readonly strict?: DifferenceName;
+  /** The same with `lenient`. */
+  readonly lenient?: DifferenceName;
+}
+
+export const ROWS: readonly Row[] = readFileSync(join(import.meta.dirname, 'answers.jsonl'), 'utf8')
+  .trimEnd()
+  .split('\n')
+  .map((line) => JSON.parse(line) as Row);
 
 /** A running transcoder. */
 interface Answering {
-  readonly answer: (request: RawRequest) => Promise<Answer>;
+  readonly answer: (request: string) => Promise<Answer>;
   readonly close: () => void;
 }
 
@@ -59,7 +67,7 @@ export async function startCompared(lenient: boolean): Promise<Answering> {
 }
 
 function bodyOf(text: string): { body?: JsonValue } {
-  return text === '' ? {} : { body: trimmed(JSON.parse(text) as JsonValue) ?? null };
+  return text === '' ? {} : { body: trimmed(JSON.parse(text) as JsonValue) };
 }
 
 /** A JSON value without object members that are null or a field's default. */
@@ -84,7 +92,7 @@ export function alike(ours: Answer, theirs: Answer): boolean {
   if (ours.status !== theirs.status || ours.called?.method !== theirs.called?.method) return false;
   if (ours.called !== undefined && !sameMessage(ours.called, theirs.called)) return false;
   if (ours.status >= 400) return sameFailure(ours, theirs);
-  return ours.status !== 200 || text(ours.body) === text(theirs.body);
+  return ours.status !== 200 || isDeepStrictEqual(ours.body, theirs.body);
 }
 
 function sameMessage(ours: NonNullable<Answer['called']>, theirs: Answer['called']): boolean {
@@ -103,28 +111,14 @@ function hasNaN(message: Message): boolean {
 
 const INPUTS: Readonly<Record<string, string>> = { Echo: 'Everything', Describe: 'Description' };
 
-function sameFailure(ours: Answer, theirs: Answer): boolean {
-  const told = isObject(theirs.body) ? theirs.body : {};
-  const { error } = (ours.body ?? { error: {} }) as { error: JsonObject };
+function sameFailure({ called, body }: Answer, theirs: Answer): boolean {
+  if (called === undefined || body === undefined) return true;
+  const { error } = body as { error: JsonObject };
+  const { message, details = [] } = isObject(theirs.body) ? theirs.body : {};
+  const own = [error['details'] ?? []].flat();
   return (
-    ours.called === undefined ||
-    ours.body === undefined ||
-    ((told['message'] ?? '') === (error['message'] ?? '') &&
-      // Our details also contain the request id.
-      [told['details'] ?? []].flat().every((detail) => text(error['details']).includes(text(detail))))
-  );
-}
-
-function text(json: JsonValue | undefined): string {
-  return JSON.stringify(sorted(json) ?? null);
-}
-
-function sorted(json: JsonValue | undefined): JsonValue | undefined {
-  if (Array.isArray(json)) return json.map((each) => sorted(each) ?? null);
-  if (!isObject(json)) return json;
-  return Object.fromEntries(
-    Object.entries(json)
-      .sort(([one], [other]) => (one < other ? -1 : 1))
-      .map(([key, value]) => [key, sorted(value) ?? null]),
+    message === error['message'] &&
+    // Ours also contain the request id.
+    [details].flat().every((detail) => own.some((each) => isDeepStrictEqual(each, detail)))
   );
 }

@@ -1,4 +1,5 @@
-import { fromJson, type JsonValue } from '@bufbuild/protobuf';
+import { create, fromJson, type JsonValue, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { AnySchema } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
 import { JsonOutput } from '../../src/json/json-output.js';
 import { firstOf, messageType, registry, typeOf } from '../support/library-contract.js';
@@ -49,59 +50,35 @@ describe('the JSON form of a message', () => {
   });
 
   it.each([
-    { json: { time: WHOLE }, form: { time: DECIMALS }, why: 'whole seconds' },
-    {
-      json: { time: '2026-01-02T03:04:05.120Z' },
-      form: { time: '2026-01-02T03:04:05.120Z' },
-      why: 'milliseconds',
-    },
-    {
-      json: { time: '2026-01-02T03:04:05.000001Z' },
-      form: { time: '2026-01-02T03:04:05.000001Z' },
-      why: 'microseconds',
-    },
-    {
-      json: { time: '0001-01-01T00:00:00Z' },
-      form: { time: '0001-01-01T00:00:00.000Z' },
-      why: 'the first second',
-    },
-    { json: { timeList: [WHOLE, WHOLE] }, form: { timeList: [DECIMALS, DECIMALS] }, why: 'in a list' },
-    {
-      json: { timeMap: { a: WHOLE, __proto__x: WHOLE } },
-      form: { timeMap: { a: DECIMALS, __proto__x: DECIMALS } },
-      why: 'in a map',
-    },
-    {
-      json: { nested: { nested: { time: WHOLE } } },
-      form: { nested: { nested: { time: DECIMALS } } },
-      why: 'in messages',
-    },
-    {
-      json: { nestedList: [{ time: WHOLE }] },
-      form: { nestedList: [{ time: DECIMALS }] },
-      why: 'in listed messages',
-    },
-    {
-      json: { nestedMap: { 1: { time: WHOLE } } },
-      form: { nestedMap: { 1: { time: DECIMALS } } },
-      why: 'in mapped messages',
-    },
-    {
-      json: { thirdChoice: { name: 'a', born: WHOLE } },
-      form: { thirdChoice: { name: 'a', born: DECIMALS } },
-      why: 'in a oneof',
-    },
-    {
-      json: { any: { '@type': 'type.googleapis.com/library.v1.Author', name: '', born: WHOLE } },
-      form: { any: { '@type': 'type.googleapis.com/library.v1.Author', name: '', born: DECIMALS } },
-      why: 'in an Any',
-    },
-    {
-      json: { any: { '@type': 'type.googleapis.com/google.protobuf.Timestamp', value: WHOLE } },
-      form: { any: { '@type': 'type.googleapis.com/google.protobuf.Timestamp', value: DECIMALS } },
-      why: 'as an Any',
-    },
-  ])('has times with at least three decimals: $why', ({ json, form }) => {
+    ['whole seconds', { time: WHOLE }, { time: DECIMALS }],
+    ['milliseconds', { time: '2026-01-02T03:04:05.120Z' }, { time: '2026-01-02T03:04:05.120Z' }],
+    ['microseconds', { time: '2026-01-02T03:04:05.000001Z' }, { time: '2026-01-02T03:04:05.000001Z' }],
+    ['the first second', { time: '0001-01-01T00:00:00Z' }, { time: '0001-01-01T00:00:00.000Z' }],
+    ['in a list', { timeList: [WHOLE, WHOLE] }, { timeList: [DECIMALS, DECIMALS] }],
+    [
+      'in a map',
+      { timeMap: { a: WHOLE, __proto__x: WHOLE } },
+      { timeMap: { a: DECIMALS, __proto__x: DECIMALS } },
+    ],
+    ['in messages', { nested: { nested: { time: WHOLE } } }, { nested: { nested: { time: DECIMALS } } }],
+    ['in listed messages', { nestedList: [{ time: WHOLE }] }, { nestedList: [{ time: DECIMALS }] }],
+    ['in mapped messages', { nestedMap: { 1: { time: WHOLE } } }, { nestedMap: { 1: { time: DECIMALS } } }],
+    [
+      'in a oneof',
+      { thirdChoice: { name: 'a', born: WHOLE } },
+      { thirdChoice: { name: 'a', born: DECIMALS } },
+    ],
+    [
+      'in an Any',
+      { any: { '@type': 'type.googleapis.com/library.v1.Author', name: '', born: WHOLE } },
+      { any: { '@type': 'type.googleapis.com/library.v1.Author', name: '', born: DECIMALS } },
+    ],
+    [
+      'as an Any',
+      { any: { '@type': 'type.googleapis.com/google.protobuf.Timestamp', value: WHOLE } },
+      { any: { '@type': 'type.googleapis.com/google.protobuf.Timestamp', value: DECIMALS } },
+    ],
+  ])('has times with at least three decimals: %s', (_, json, form) => {
     expect(written(json)).toMatchObject(form);
   });
 
@@ -179,5 +156,46 @@ describe('the JSON form of a message', () => {
     expect(written({ nested: {} })).not.toHaveProperty('nested.assignedText');
     expect(written({ assignedText: 'a' })).toMatchObject({ assignedText: 'a', assignedNumber: 0 });
     expect(written({ assignedOptional: '' })).toMatchObject({ assignedOptional: '' });
+  });
+});
+
+describe('an Any', () => {
+  const schema = messageType('Everything');
+  const PREFIX = 'type.googleapis.com';
+  const EVERYTHING = `${PREFIX}/library.v1.Everything`;
+  const sparse = new JsonOutput(registry, { omit: 'defaults' });
+
+  it.each([
+    { '@type': EVERYTHING, stringValue: 'a', any: { '@type': EVERYTHING, int32Value: 1 } },
+    { '@type': `${PREFIX}/library.v1.Book`, title: 'T' },
+    { '@type': `${PREFIX}/google.protobuf.Timestamp`, value: WHOLE },
+    { '@type': `${PREFIX}/google.protobuf.BytesValue`, value: 'AQID' },
+    {},
+  ])('has its type first: %j', (any) => {
+    const json = { nested: { any }, any };
+    expect(sparse.text(schema, fromJson(schema, json, { registry }))).toBe(JSON.stringify(json));
+  });
+
+  const TYPE = `${PREFIX}/nobody.Knows`;
+  const unknown = () => create(AnySchema, { typeUrl: TYPE, value: Buffer.from([1, 2, 3]) });
+  const holder = () => create(schema, { any: unknown(), stringValue: 'a' });
+  const form = { '@type': TYPE, value: 'AQID' };
+  const held = { any: form, stringValue: 'a' };
+
+  it.each<[where: string, fields: () => MessageInitShape<typeof schema>, json: JsonValue]>([
+    ['a field', () => ({ any: unknown() }), { any: form }],
+    ['a message', () => ({ nested: holder() }), { nested: held }],
+    ['a list', () => ({ nestedList: [holder()] }), { nestedList: [held] }],
+    ['a map', () => ({ nestedMap: { 7: holder() } }), { nestedMap: { 7: held } }],
+    [
+      'an Any',
+      () => ({ any: create(AnySchema, { typeUrl: EVERYTHING, value: toBinary(schema, holder()) }) }),
+      { any: { '@type': EVERYTHING, ...held } },
+    ],
+  ])('of an unknown type in %s has its bytes in base64, and is reported', (_, fields, json) => {
+    const reported: string[] = [];
+    const reporting = new JsonOutput(registry, { omit: 'defaults' }, (typeUrl) => reported.push(typeUrl));
+    expect(JSON.parse(reporting.text(schema, create(schema, fields())))).toEqual(json);
+    expect(reported).toEqual([TYPE]);
   });
 });

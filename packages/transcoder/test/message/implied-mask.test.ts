@@ -18,16 +18,12 @@ function patched(method: string, body: string, json: JsonValue, query = '', verb
 const update = (json: JsonValue, query?: string): unknown =>
   patched('Library.UpdateBook', 'book', json, query);
 
-it.each<{ json: JsonValue; updateMask: string; why: string }>([
-  { json: { title: 'T' }, updateMask: 'title', why: 'a field is a path' },
-  {
-    json: { title: 'T', name: '' },
-    updateMask: 'name,title',
-    why: 'a default counts, and paths are sorted',
-  },
-  { json: { authors: [{ name: 'A' }] }, updateMask: 'authors', why: 'a list is one path' },
-  { json: { title: 'T', nothing: 1 }, updateMask: 'title', why: 'an ignored field is not a path' },
-])('the mask of a PATCH of $json is $updateMask: $why', ({ json, updateMask }) => {
+it.each<[json: JsonValue, updateMask: string, why: string]>([
+  [{ title: 'T' }, 'title', 'a field is a path'],
+  [{ title: 'T', name: '' }, 'name,title', 'a default counts, and paths are sorted'],
+  [{ authors: [{ name: 'A' }] }, 'authors', 'a list is one path'],
+  [{ title: 'T', nothing: 1 }, 'title', 'an ignored field is not a path'],
+])('the mask of a PATCH of %j is %s: %s', (json, updateMask) => {
   expect(update(json)).toMatchObject({ updateMask });
 });
 

@@ -23,162 +23,135 @@ function shown(each: QueryParameter | FieldViolation): [string, JsonValue] | Fie
 
 describe('a query', () => {
   it.each([
-    { query: '', parameters: [], why: 'it may be empty' },
-    { query: '&&', parameters: [], why: 'empty parameters are skipped' },
-    { query: 'string_value=a', parameters: [['string_value', 'a']], why: 'proto names are taken' },
-    { query: 'stringValue=a', parameters: [['string_value', 'a']], why: 'JSON names are taken' },
-    { query: 'Odd=a', parameters: [['odd_name', 'a']], why: 'the JSON name is that of the contract' },
-    { query: 'string_value', parameters: [['string_value', '']], why: 'without =, the value is empty' },
-    { query: 'string_value=a=b', parameters: [['string_value', 'a=b']], why: 'the first = separates' },
-    { query: 'string_value=a+b%2Bc', parameters: [['string_value', 'a b+c']], why: 'a plus is a space' },
-    { query: 'string%5Fvalue=%F0%9F%93%9A', parameters: [['string_value', '📚']], why: 'escapes are UTF-8' },
-    {
-      query: 'nested.nested.bool_value=true',
-      parameters: [['nested.nested.bool_value', true]],
-      why: 'dots lead into nested messages',
-    },
-    {
-      query: 'thirdChoice.name=a',
-      parameters: [['third_choice.name', 'a']],
-      why: 'dots lead into a message in a oneof',
-    },
-    {
-      query: 'int32_list=1&int32List=2',
-      parameters: [
+    ['', 'it may be empty', []],
+    ['&&', 'empty parameters are skipped', []],
+    ['string_value=a', 'proto names are taken', [['string_value', 'a']]],
+    ['stringValue=a', 'JSON names are taken', [['string_value', 'a']]],
+    ['Odd=a', 'the JSON name is that of the contract', [['odd_name', 'a']]],
+    ['string_value', 'without =, the value is empty', [['string_value', '']]],
+    ['string_value=a=b', 'the first = separates', [['string_value', 'a=b']]],
+    ['string_value=a+b%2Bc', 'a plus is a space', [['string_value', 'a b+c']]],
+    ['string%5Fvalue=%F0%9F%93%9A', 'escapes are UTF-8', [['string_value', '📚']]],
+    ['nested.nested.bool_value=true', 'dots lead into nested messages', [['nested.nested.bool_value', true]]],
+    ['thirdChoice.name=a', 'dots lead into a message in a oneof', [['third_choice.name', 'a']]],
+    [
+      'int32_list=1&int32List=2',
+      'a repeated field may be repeated',
+      [
         ['int32_list', '1'],
         ['int32_list', '2'],
       ],
-      why: 'a repeated field may be repeated',
-    },
-    { query: 'genre=GENRE_PROSE', parameters: [['genre', 'GENRE_PROSE']], why: 'enums may be names' },
-    { query: 'genre=2', parameters: [['genre', 2]], why: 'enums may be numbers' },
-    {
-      query: 'genre_list=1&genre_list=GENRE_PROSE',
-      parameters: [
+    ],
+    ['genre=GENRE_PROSE', 'enums may be names', [['genre', 'GENRE_PROSE']]],
+    ['genre=2', 'enums may be numbers', [['genre', 2]]],
+    [
+      'genre_list=1&genre_list=GENRE_PROSE',
+      'repeated enums are taken',
+      [
         ['genre_list', 1],
         ['genre_list', 'GENRE_PROSE'],
       ],
-      why: 'repeated enums are taken',
-    },
-    {
-      query: 'double_value=-1.5e3&float_value=NaN',
-      parameters: [
+    ],
+    [
+      'double_value=-1.5e3&float_value=NaN',
+      'floats may be NaN and infinite',
+      [
         ['double_value', -1500],
         ['float_value', 'NaN'],
       ],
-      why: 'floats may be NaN and infinite',
-    },
-    {
-      query: 'int64_value=9007199254740993&uint64_value=1.8446744073709551615e19&int32_value=-0.0',
-      parameters: [
+    ],
+    [
+      'int64_value=9007199254740993&uint64_value=1.8446744073709551615e19&int32_value=-0.0',
+      'no digit of an integer is lost',
+      [
         ['int64_value', '9007199254740993'],
         ['uint64_value', '18446744073709551615'],
         ['int32_value', '0'],
       ],
-      why: 'no digit of an integer is lost',
-    },
-    { query: 'genre=1e0', parameters: [['genre', 1]], why: 'enum numbers have the forms of numbers' },
-    { query: 'bytes_value=-_8', parameters: [['bytes_value', '-_8']], why: 'base64url is taken' },
-    { query: 'bytes_value=AQI%3D', parameters: [['bytes_value', 'AQI=']], why: 'bytes are base64' },
-    {
-      query: 'time=2026-01-02T03:04:05Z',
-      parameters: [['time', '2026-01-02T03:04:05Z']],
-      why: 'a time is a string',
-    },
-    {
-      query: 'time_list=2026-01-02T03:04:05Z',
-      parameters: [['time_list', '2026-01-02T03:04:05Z']],
-      why: 'repeated times are taken',
-    },
-    {
-      query: 'duration=1.5s&field_mask=a,bC',
-      parameters: [
+    ],
+    ['genre=1e0', 'enum numbers have the forms of numbers', [['genre', 1]]],
+    ['bytes_value=-_8', 'base64url is taken', [['bytes_value', '-_8']]],
+    ['bytes_value=AQI%3D', 'bytes are base64', [['bytes_value', 'AQI=']]],
+    ['time=2026-01-02T03:04:05Z', 'a time is a string', [['time', '2026-01-02T03:04:05Z']]],
+    ['time_list=2026-01-02T03:04:05Z', 'repeated times are taken', [['time_list', '2026-01-02T03:04:05Z']]],
+    [
+      'duration=1.5s&field_mask=a,bC',
+      'durations and masks are strings',
+      [
         ['duration', '1.5s'],
         ['field_mask', 'a,bC'],
       ],
-      why: 'durations and masks are strings',
-    },
-    {
-      query: 'string_wrapper=a&int64_wrapper=1&bool_wrapper=false',
-      parameters: [
+    ],
+    [
+      'string_wrapper=a&int64_wrapper=1&bool_wrapper=false',
+      'a wrapper is its value',
+      [
         ['string_wrapper', 'a'],
         ['int64_wrapper', '1'],
         ['bool_wrapper', false],
       ],
-      why: 'a wrapper is its value',
-    },
-    {
-      query: 'string_value=%00',
-      parameters: [['string_value', '\0']],
-      why: 'NUL is left to the server to refuse',
-    },
-  ] satisfies { query: string; parameters: [string, JsonValue][]; why: string }[])(
-    '$query: $why',
-    ({ query, parameters }) => {
-      expect(found(query)).toEqual(parameters);
-    },
-  );
+    ],
+    ['string_value=%00', 'NUL is left to the server to refuse', [['string_value', '\0']]],
+  ])('%s: %s', (query, _, parameters) => {
+    expect(found(query)).toEqual(parameters);
+  });
 
   it.each([
-    { query: 'nothing=1', field: 'nothing', why: 'there is no such field' },
-    { query: '=1', field: '', why: 'a parameter has a name' },
-    { query: 'access_token=secret', field: 'access_token', why: 'tokens do not come in the query' },
-    { query: 'STRING_VALUE=1', field: 'STRING_VALUE', why: 'names are case-sensitive' },
-    { query: 'nested.nothing=1', field: 'nested.nothing', why: 'there is no such nested field' },
-    { query: 'nested.=1', field: 'nested.', why: 'a name is missing' },
-    { query: 'string_value.x=1', field: 'string_value.x', why: 'a string has no fields' },
-    { query: 'nested=1', field: 'nested', why: 'a message has no text form' },
-    { query: 'nested_list=1', field: 'nested_list', why: 'repeated messages have no text form' },
-    {
-      query: 'nested_list.string_value=1',
-      field: 'nested_list.string_value',
-      why: 'dots lead into no repeated messages',
-    },
-    { query: 'string_map=1', field: 'string_map', why: 'a map has no text form' },
-    { query: 'string_map.a=1', field: 'string_map.a', why: 'dots lead into no maps' },
-    { query: 'struct=%7B%7D', field: 'struct', why: 'a Struct has no text form' },
-    { query: 'time.seconds=1', field: 'time.seconds', why: 'a time is a single string' },
-    { query: 'string_wrapper.value=1', field: 'string_wrapper.value', why: 'a wrapper is its value' },
-    { query: 'string_value=a&string_value=b', field: 'string_value', why: 'a field takes one value' },
-    { query: 'string_value=a&stringValue=a', field: 'stringValue', why: 'both names are the same field' },
-    { query: 'nested.genre=1&nested.genre=1', field: 'nested.genre', why: 'a nested field takes one value' },
-    { query: 'bool_value=TRUE', field: 'bool_value', why: 'booleans are true or false' },
-    { query: 'bool_value', field: 'bool_value', why: 'an empty value is not a boolean' },
-    { query: 'bool_wrapper=1', field: 'bool_wrapper', why: 'wrapped booleans are true or false' },
-    { query: 'int32_value=0x10', field: 'int32_value', why: 'numbers are decimal' },
-    { query: 'int32_value=', field: 'int32_value', why: 'an empty value is not a number' },
-    { query: 'uint64_value=NaN', field: 'uint64_value', why: 'integers are numbers' },
-    { query: 'double_value=Inf', field: 'double_value', why: 'ProtoJSON writes Infinity' },
-    { query: 'int64_wrapper=%2B1', field: 'int64_wrapper', why: 'a plus sign is not allowed' },
-    { query: 'bytes_value=A', field: 'bytes_value', why: 'one base64 digit encodes no byte' },
-    { query: 'genre=GENRE_NONE', field: 'genre', why: 'the enum has no such value' },
-    { query: 'genre_list=genre_poetry', field: 'genre_list', why: 'the enum has no such value' },
-    {
-      query: `${'nested.'.repeat(48)}string_value=a`,
-      field: `${'nested.'.repeat(48).slice(0, 64)}…`,
-      why: 'it nests more deeply than a body may',
-    },
-    { query: 'time=2001-02-29T00:00:00Z', field: 'time', why: 'the calendar has no such day' },
-    { query: 'field_mask=b_c', field: 'field_mask', why: 'a path is in snake case' },
-    { query: 'duration=1.5', field: 'duration', why: 'a duration has its unit' },
-    { query: 'string_value=%zz', field: 'string_value', why: 'an escape is malformed' },
-    { query: 'string_value=%ff', field: 'string_value', why: 'an escape is not UTF-8' },
-    { query: 'string_value=%ed%a0%80', field: 'string_value', why: 'a surrogate is not UTF-8' },
-    { query: 'string_value=\u00e9', field: 'string_value', why: 'bytes beyond ASCII must be escaped' },
-    { query: 'no%74hing+=1', field: 'nothing ', why: 'its name is shown decoded' },
-    { query: '%zz=1', field: '%zz', why: 'an escape in the name is malformed' },
-    { query: `${'x'.repeat(100)}=1`, field: `${'x'.repeat(64)}…`, why: 'long names are cut' },
-  ])('$query is refused: $why', ({ query, field }) => {
+    ['nothing=1', 'there is no such field', 'nothing'],
+    ['=1', 'a parameter has a name', ''],
+    ['access_token=secret', 'tokens do not come in the query', 'access_token'],
+    ['STRING_VALUE=1', 'names are case-sensitive', 'STRING_VALUE'],
+    ['nested.nothing=1', 'there is no such nested field', 'nested.nothing'],
+    ['nested.=1', 'a name is missing', 'nested.'],
+    ['string_value.x=1', 'a string has no fields', 'string_value.x'],
+    ['nested=1', 'a message has no text form', 'nested'],
+    ['nested_list=1', 'repeated messages have no text form', 'nested_list'],
+    ['nested_list.string_value=1', 'dots lead into no repeated messages', 'nested_list.string_value'],
+    ['string_map=1', 'a map has no text form', 'string_map'],
+    ['string_map.a=1', 'dots lead into no maps', 'string_map.a'],
+    ['struct=%7B%7D', 'a Struct has no text form', 'struct'],
+    ['time.seconds=1', 'a time is a single string', 'time.seconds'],
+    ['string_wrapper.value=1', 'a wrapper is its value', 'string_wrapper.value'],
+    ['string_value=a&string_value=b', 'a field takes one value', 'string_value'],
+    ['string_value=a&stringValue=a', 'both names are the same field', 'stringValue'],
+    ['nested.genre=1&nested.genre=1', 'a nested field takes one value', 'nested.genre'],
+    ['bool_value=TRUE', 'booleans are true or false', 'bool_value'],
+    ['bool_value', 'an empty value is not a boolean', 'bool_value'],
+    ['bool_wrapper=1', 'wrapped booleans are true or false', 'bool_wrapper'],
+    ['int32_value=0x10', 'numbers are decimal', 'int32_value'],
+    ['int32_value=', 'an empty value is not a number', 'int32_value'],
+    ['uint64_value=NaN', 'integers are numbers', 'uint64_value'],
+    ['double_value=Inf', 'ProtoJSON writes Infinity', 'double_value'],
+    ['int64_wrapper=%2B1', 'a plus sign is not allowed', 'int64_wrapper'],
+    ['bytes_value=A', 'one base64 digit encodes no byte', 'bytes_value'],
+    ['genre=GENRE_NONE', 'the enum has no such value', 'genre'],
+    ['genre_list=genre_poetry', 'the enum has no such value', 'genre_list'],
+    [
+      `${'nested.'.repeat(48)}string_value=a`,
+      'it nests more deeply than a body may',
+      `${'nested.'.repeat(48).slice(0, 64)}…`,
+    ],
+    ['time=2001-02-29T00:00:00Z', 'the calendar has no such day', 'time'],
+    ['field_mask=b_c', 'a path is in snake case', 'field_mask'],
+    ['duration=1.5', 'a duration has its unit', 'duration'],
+    ['string_value=%zz', 'an escape is malformed', 'string_value'],
+    ['string_value=%ff', 'an escape is not UTF-8', 'string_value'],
+    ['string_value=%ed%a0%80', 'a surrogate is not UTF-8', 'string_value'],
+    ['string_value=\u00e9', 'bytes beyond ASCII must be escaped', 'string_value'],
+    ['no%74hing+=1', 'its name is shown decoded', 'nothing '],
+    ['%zz=1', 'an escape in the name is malformed', '%zz'],
+    [`${'x'.repeat(100)}=1`, 'long names are cut', `${'x'.repeat(64)}…`],
+  ])('%s is refused: %s', (query, _, field) => {
     expect(wrongField(found(query).at(-1) as FieldViolation)).toBe(field);
   });
 
   it.each([
-    { query: 'string_value=a', to: binding('/v1/echo', '*'), why: 'all fields come in the body' },
-    { query: 'nothing=a', to: binding('/v1/echo', '*'), why: 'all fields come in the body' },
-    { query: 'nested.genre=1', to: binding('/v1/echo', 'nested'), why: 'the field comes in the body' },
-    { query: 'stringValue=a', to: binding('/v1/{string_value}'), why: 'the field comes in the path' },
-    { query: 'nested.genre=1', to: binding('/v1/{nested.genre}'), why: 'the nested field comes in the path' },
-  ])('$query is refused, since $why', ({ query, to }) => {
+    ['string_value=a', 'all fields come in the body', binding('/v1/echo', '*')],
+    ['nothing=a', 'all fields come in the body', binding('/v1/echo', '*')],
+    ['nested.genre=1', 'the field comes in the body', binding('/v1/echo', 'nested')],
+    ['stringValue=a', 'the field comes in the path', binding('/v1/{string_value}')],
+    ['nested.genre=1', 'the nested field comes in the path', binding('/v1/{nested.genre}')],
+  ])('%s is refused, since %s', (query, _, to) => {
     expect(found(query, to)).toEqual([expect.objectContaining({ field: query.split('=')[0] })]);
   });
 

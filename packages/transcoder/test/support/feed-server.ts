@@ -12,7 +12,7 @@ import type { TranscoderOptions } from '../../src/options.js';
 import type { RequestOutcome } from '../../src/request-observer.js';
 import { bind, BYTES } from './grpc-server.js';
 import { feedDescriptorSet } from './library-contract.js';
-import { type RunningTranscoder, startTranscoder } from './library-transcoder.js';
+import { openTranscoder, type RunningTranscoder } from './library-transcoder.js';
 import { opening } from './opening.js';
 
 /** Implements the feed's unary methods, by name. Returns a message, optionally with trailers. */
@@ -53,7 +53,7 @@ export function readFeedMessage(name: string, bytes: Uint8Array): Record<string,
 export async function startFeed(
   answer: (call: FeedCall) => void,
   options: Partial<TranscoderOptions> = {},
-  before?: Parameters<typeof startTranscoder>[2],
+  before?: Parameters<typeof openTranscoder>[2],
   unary: Unary = (_name, request) => request,
 ): Promise<RunningFeed> {
   const server = new Server();
@@ -78,19 +78,10 @@ export async function startFeed(
   const upstream = opening(grpcUpstream(address, { credentials: credentials.createInsecure() }));
   const outcomes: RequestOutcome[] = [];
   const observers = [{ begin: () => ({ end: (outcome: RequestOutcome) => void outcomes.push(outcome) }) }];
-  const gateway = opening(
-    await startTranscoder(
-      {
-        descriptorSet: feedDescriptorSet,
-        upstream,
-        guard: undefined,
-        json: {},
-        observers,
-        ...options,
-      },
-      {},
-      before,
-    ),
+  const gateway = await openTranscoder(
+    { descriptorSet: feedDescriptorSet, upstream, guard: undefined, json: {}, observers, ...options },
+    {},
+    before,
   );
   return { ...gateway, outcomes, kill };
 }

@@ -6,6 +6,7 @@ import type { TranscoderOptions } from '../../src/options.js';
 import { createTranscoder, type Transcoder } from '../../src/transcoder.js';
 import { libraryDescriptorSet } from './library-contract.js';
 import { LibraryServer } from './library-server.js';
+import { opening } from './opening.js';
 
 /** A transcoder in front of a library, on a loopback port. */
 export interface RunningTranscoder {
@@ -72,6 +73,13 @@ export async function startTranscoder(
     end: transcoder.close,
     close: () => closed(server),
   };
+}
+
+/** The same, until the test ends. */
+export async function openTranscoder(
+  ...given: Parameters<typeof startTranscoder>
+): Promise<RunningTranscoder> {
+  return opening(await startTranscoder(...given));
 }
 
 function* requestIds(): Generator<number, never> {

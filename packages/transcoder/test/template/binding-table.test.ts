@@ -35,167 +35,61 @@ const table = new BindingTable(
 
 describe('a lookup', () => {
   it.each([
-    { verb: 'GET', path: '/v1/books', found: '/v1/books', why: 'literals match' },
-    { verb: 'HEAD', path: '/v1/books', found: '/v1/books', why: 'HEAD is served like GET' },
-    { verb: 'HEAD', path: '/v1/head', found: '/v1/head', why: 'HEAD may have a binding of its own' },
-    {
-      verb: 'OPTIONS',
-      path: '/v1/options',
-      found: '/v1/options',
-      why: 'OPTIONS may have a binding of its own',
-    },
-    { verb: 'BREW', path: '/v1/any', found: '/v1/any', why: '* is any HTTP method' },
-    { verb: 'GET', path: '/v1/books/7', found: '/v1/books/{string_value}', why: '* matches a segment' },
-    {
-      verb: 'GET',
-      path: '/v1/books/a%2Fb',
-      found: '/v1/books/{string_value}',
-      why: 'an escaped slash is in a segment',
-    },
-    {
-      verb: 'GET',
-      path: '/v1/books/latest',
-      found: '/v1/books/latest',
-      why: 'a literal takes precedence over *',
-    },
-    {
-      verb: 'DELETE',
-      path: '/v1/books/latest',
-      found: '/v1/books/{string_value}',
-      why: 'the HTTP method decides between them',
-    },
-    {
-      verb: 'PUT',
-      path: '/v1/books/latest',
-      found: '/v1/{string_value}/latest',
-      why: 'the search backtracks from a literal',
-    },
-    {
-      verb: 'POST',
-      path: '/v1/books/7:archive',
-      found: '/v1/books/{string_value}:archive',
-      why: 'a custom verb takes precedence',
-    },
-    {
-      verb: 'GET',
-      path: '/v1/books/7:archive',
-      found: '/v1/books/{string_value}',
-      why: 'else a colon is part of the segment',
-    },
-    {
-      verb: 'GET',
-      path: '/v1/books/7:other',
-      found: '/v1/books/{string_value}',
-      why: 'an unknown custom verb is part of the segment',
-    },
-    {
-      verb: 'GET',
-      path: '/v1/books/:archive',
-      found: '/v1/books/{string_value}',
-      why: 'a custom verb alone is not a segment',
-    },
-    {
-      verb: 'GET',
-      path: '/v1/files/a/b/c',
-      found: '/v1/files/{string_value=**}',
-      why: '** matches several segments',
-    },
-    { verb: 'GET', path: '/v1/files', found: '/v1/files/{string_value=**}', why: '** matches zero segments' },
-    {
-      verb: 'GET',
-      path: '/v1/files/a/b:stat',
-      found: '/v1/files/{string_value=**}:stat',
-      why: '** does not match the custom verb',
-    },
-    {
-      verb: 'GET',
-      path: '/v1/files/a/info',
-      found: '/v1/files/{string_value}/info',
-      why: '* takes precedence over **',
-    },
-    { verb: 'GET', path: '/v1/r%20s', found: '/v1/r%20s', why: 'a literal is compared as written' },
-    {
-      verb: 'GET',
-      path: '/v1/r%2as:%c3%a9',
-      found: '/v1/r%2As:%C3%a9',
-      why: 'escapes are case-insensitive',
-    },
-  ])('of $verb $path finds $found: $why', ({ verb, path, found }) => {
+    ['GET', '/v1/books', '/v1/books', 'literals match'],
+    ['HEAD', '/v1/books', '/v1/books', 'HEAD is served like GET'],
+    ['HEAD', '/v1/head', '/v1/head', 'HEAD may have a binding of its own'],
+    ['OPTIONS', '/v1/options', '/v1/options', 'OPTIONS may have a binding of its own'],
+    ['BREW', '/v1/any', '/v1/any', '* is any HTTP method'],
+    ['GET', '/v1/books/7', '/v1/books/{string_value}', '* matches a segment'],
+    ['GET', '/v1/books/a%2Fb', '/v1/books/{string_value}', 'an escaped slash is in a segment'],
+    ['GET', '/v1/books/latest', '/v1/books/latest', 'a literal takes precedence over *'],
+    ['DELETE', '/v1/books/latest', '/v1/books/{string_value}', 'the HTTP method decides between them'],
+    ['PUT', '/v1/books/latest', '/v1/{string_value}/latest', 'the search backtracks from a literal'],
+    ['POST', '/v1/books/7:archive', '/v1/books/{string_value}:archive', 'a custom verb takes precedence'],
+    ['GET', '/v1/books/7:archive', '/v1/books/{string_value}', 'else a colon is part of the segment'],
+    ['GET', '/v1/books/7:other', '/v1/books/{string_value}', 'an unknown custom verb is part of the segment'],
+    ['GET', '/v1/books/:archive', '/v1/books/{string_value}', 'a custom verb alone is not a segment'],
+    ['GET', '/v1/files/a/b/c', '/v1/files/{string_value=**}', '** matches several segments'],
+    ['GET', '/v1/files', '/v1/files/{string_value=**}', '** matches zero segments'],
+    ['GET', '/v1/files/a/b:stat', '/v1/files/{string_value=**}:stat', '** does not match the custom verb'],
+    ['GET', '/v1/files/a/info', '/v1/files/{string_value}/info', '* takes precedence over **'],
+    ['GET', '/v1/r%20s', '/v1/r%20s', 'a literal is compared as written'],
+    ['GET', '/v1/r%2as:%c3%a9', '/v1/r%2As:%C3%a9', 'escapes are case-insensitive'],
+  ])('of %s %s finds %s: %s', (verb, path, found) => {
     const lookup = table.find(verb, path);
     expect(lookup).toMatchObject({ outcome: 'found', binding: { template: { source: found } } });
   });
 
   it.each([
-    {
-      verb: 'GET',
-      path: '/v1/books/7:',
-      segments: ['v1', 'books', '7:'],
-      why: 'a custom verb is not empty',
-    },
-    {
-      verb: 'GET',
-      path: '/v1/files/a:',
-      segments: ['v1', 'files', 'a:'],
-      why: 'a custom verb is not empty',
-    },
-    {
-      verb: 'GET',
-      path: '/v1/books/7:archive:',
-      segments: ['v1', 'books', '7:archive:'],
-      why: 'only the last colon may begin a custom verb',
-    },
-    {
-      verb: 'POST',
-      path: '/v1/books/7::archive',
-      segments: ['v1', 'books', '7:'],
-      why: 'only the last colon may begin a custom verb',
-    },
-    { verb: 'GET', path: '/v1/files/:', segments: ['v1', 'files', ':'], why: 'a colon may be a segment' },
-  ])('of $verb $path finds the segments $segments: $why', ({ verb, path, segments }) => {
+    ['GET', '/v1/books/7:', ['v1', 'books', '7:'], 'a custom verb is not empty'],
+    ['GET', '/v1/files/a:', ['v1', 'files', 'a:'], 'a custom verb is not empty'],
+    [
+      'GET',
+      '/v1/books/7:archive:',
+      ['v1', 'books', '7:archive:'],
+      'only the last colon may begin a custom verb',
+    ],
+    ['POST', '/v1/books/7::archive', ['v1', 'books', '7:'], 'only the last colon may begin a custom verb'],
+    ['GET', '/v1/files/:', ['v1', 'files', ':'], 'a colon may be a segment'],
+  ])('of %s %s finds the segments %j: %s', (verb, path, segments) => {
     expect(table.find(verb, path)).toMatchObject({ outcome: 'found', segments });
   });
 
   it.each([
-    {
-      verb: 'POST',
-      path: '/v1/books/7:archive:',
-      allowed: ['GET', 'HEAD', 'DELETE', 'OPTIONS'],
-      source: '/v1/books/{string_value}',
-    },
-    {
-      verb: 'PATCH',
-      path: '/v1/books',
-      allowed: ['GET', 'HEAD', 'POST', 'OPTIONS'],
-      source: '/v1/books',
-    },
-    {
-      verb: 'OPTIONS',
-      path: '/v1/books',
-      allowed: ['GET', 'HEAD', 'POST', 'OPTIONS'],
-      source: '/v1/books',
-    },
-    { verb: 'get', path: '/v1/books', allowed: ['GET', 'HEAD', 'POST', 'OPTIONS'], source: '/v1/books' },
-    {
-      verb: 'PATCH',
-      path: '/v1/books/latest',
-      allowed: ['GET', 'HEAD', 'DELETE', 'PUT', 'OPTIONS'],
-      source: '/v1/books/latest',
-    },
-    {
-      verb: 'PATCH',
-      path: '/v1/books/7:archive',
-      allowed: ['POST', 'GET', 'HEAD', 'DELETE', 'OPTIONS'],
-      source: '/v1/books/{string_value}:archive',
-    },
-    {
-      verb: 'OPTIONS',
-      path: '/v1/any',
-      allowed: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
-      source: '/v1/any',
-    },
-    { verb: 'GET', path: '/v1/options', allowed: ['OPTIONS'], source: '/v1/options' },
-  ])('of $verb $path names the HTTP methods that are allowed at $source', ({ verb, path, ...expected }) => {
-    const { allowed, source } = expected;
+    ['POST', '/v1/books/7:archive:', '/v1/books/{string_value}', ['GET', 'HEAD', 'DELETE', 'OPTIONS']],
+    ['PATCH', '/v1/books', '/v1/books', ['GET', 'HEAD', 'POST', 'OPTIONS']],
+    ['OPTIONS', '/v1/books', '/v1/books', ['GET', 'HEAD', 'POST', 'OPTIONS']],
+    ['get', '/v1/books', '/v1/books', ['GET', 'HEAD', 'POST', 'OPTIONS']],
+    ['PATCH', '/v1/books/latest', '/v1/books/latest', ['GET', 'HEAD', 'DELETE', 'PUT', 'OPTIONS']],
+    [
+      'PATCH',
+      '/v1/books/7:archive',
+      '/v1/books/{string_value}:archive',
+      ['POST', 'GET', 'HEAD', 'DELETE', 'OPTIONS'],
+    ],
+    ['OPTIONS', '/v1/any', '/v1/any', ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
+    ['GET', '/v1/options', '/v1/options', ['OPTIONS']],
+  ])('of %s %s names the HTTP methods that are allowed at %s', (verb, path, source, allowed) => {
     expect(table.find(verb, path)).toMatchObject({
       outcome: 'wrong verb',
       allowed,
@@ -204,29 +98,29 @@ describe('a lookup', () => {
   });
 
   it.each([
-    { path: '/', why: 'nothing is bound there' },
-    { path: '', why: 'it is not a path' },
-    { path: '*', why: 'it is not a path' },
-    { path: 'v1/books', why: 'it does not begin with a slash' },
-    { path: '/v1/Books', why: 'paths are case-sensitive' },
-    { path: '/v1/books/', why: 'a trailing slash counts' },
-    { path: '//v1/books', why: 'slashes are not merged' },
-    { path: '/v1//books', why: 'no segment is empty' },
-    { path: '/v1/books/7/', why: 'a trailing slash counts' },
-    { path: '/v1/x/../books', why: 'dot segments are not resolved' },
-    { path: '/v1/b%6Foks', why: 'an escaped letter is not the letter' },
-    { path: '/v1/R%20s', why: 'only escapes are case-insensitive' },
-    { path: '/v1/r%2Xs', why: 'it is not an escape' },
-    { path: '/v1/files/', why: 'no segment of ** is empty' },
-    { path: '/v1/files/a//b', why: 'no segment of ** is empty' },
-    { path: '/v1/books/7:archive/x', why: 'a custom verb ends the path' },
-    { path: '/v1', why: 'a template is matched as a whole' },
-    { path: '/v1/books:archive', why: 'a custom verb belongs to its template' },
-    { path: '/v1/books:', why: 'a custom verb is not empty' },
-    { path: '/v1/books::', why: 'a custom verb is not empty' },
-    { path: '/v1/books/latest/:', why: 'a colon alone is a segment' },
-    { path: '/v1/any%3A', why: 'an escaped colon is part of a segment' },
-  ])('of GET $path finds nothing: $why', ({ path }) => {
+    ['/', 'nothing is bound there'],
+    ['', 'it is not a path'],
+    ['*', 'it is not a path'],
+    ['v1/books', 'it does not begin with a slash'],
+    ['/v1/Books', 'paths are case-sensitive'],
+    ['/v1/books/', 'a trailing slash counts'],
+    ['//v1/books', 'slashes are not merged'],
+    ['/v1//books', 'no segment is empty'],
+    ['/v1/books/7/', 'a trailing slash counts'],
+    ['/v1/x/../books', 'dot segments are not resolved'],
+    ['/v1/b%6Foks', 'an escaped letter is not the letter'],
+    ['/v1/R%20s', 'only escapes are case-insensitive'],
+    ['/v1/r%2Xs', 'it is not an escape'],
+    ['/v1/files/', 'no segment of ** is empty'],
+    ['/v1/files/a//b', 'no segment of ** is empty'],
+    ['/v1/books/7:archive/x', 'a custom verb ends the path'],
+    ['/v1', 'a template is matched as a whole'],
+    ['/v1/books:archive', 'a custom verb belongs to its template'],
+    ['/v1/books:', 'a custom verb is not empty'],
+    ['/v1/books::', 'a custom verb is not empty'],
+    ['/v1/books/latest/:', 'a colon alone is a segment'],
+    ['/v1/any%3A', 'an escaped colon is part of a segment'],
+  ])('of GET %s finds nothing: %s', (path) => {
     expect(table.find('GET', path)).toEqual({ outcome: 'unknown path' });
   });
 });
@@ -235,24 +129,24 @@ describe('a template of ** alone', () => {
   const all = new BindingTable([...bound('GET', '/{string_value=**}'), ...bound('GET', '/**:stat')]);
 
   it.each([
-    { path: '/', segments: [], why: '** matches zero segments' },
-    { path: '/a', segments: ['a'], why: '** matches a segment' },
-    { path: '/a/b', segments: ['a', 'b'], why: '** matches several segments' },
-    { path: '/:stat', segments: [], why: '** does not match the custom verb' },
-    { path: '/:', segments: [':'], why: 'a custom verb is not empty' },
-  ])('matches $path as $segments: $why', ({ path, segments }) => {
+    ['/', [], '** matches zero segments'],
+    ['/a', ['a'], '** matches a segment'],
+    ['/a/b', ['a', 'b'], '** matches several segments'],
+    ['/:stat', [], '** does not match the custom verb'],
+    ['/:', [':'], 'a custom verb is not empty'],
+  ])('matches %s as %j: %s', (path, segments) => {
     expect(all.find('GET', path)).toMatchObject({ outcome: 'found', segments });
   });
 
   it.each([
-    { path: '//', why: 'no segment is empty' },
-    { path: '/a/', why: 'a trailing slash counts' },
-    { path: '/a/:stat/', why: 'a trailing slash counts' },
-    { path: '', why: 'it is not a path' },
-    { path: '*', why: 'it is not a path' },
-    { path: ':stat', why: 'it is not a path' },
-    { path: 'a/b', why: 'it does not begin with a slash' },
-  ])('does not match $path: $why', ({ path }) => {
+    ['//', 'no segment is empty'],
+    ['/a/', 'a trailing slash counts'],
+    ['/a/:stat/', 'a trailing slash counts'],
+    ['', 'it is not a path'],
+    ['*', 'it is not a path'],
+    [':stat', 'it is not a path'],
+    ['a/b', 'it does not begin with a slash'],
+  ])('does not match %s: %s', (path) => {
     expect(all.find('GET', path)).toEqual({ outcome: 'unknown path' });
   });
 });

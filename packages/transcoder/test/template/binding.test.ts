@@ -1,8 +1,9 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
-import { bindingsOf, successRules } from '../../src/template/binding.js';
+import { bindingsOf } from '../../src/template/binding.js';
 import { readContract } from '../../src/template/contract.js';
+import { successRules } from '../../src/template/success-rules.js';
 import { type HttpRule, HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 import { methodOf } from '../support/library-contract.js';
 

@@ -52,49 +52,49 @@ function served(table: BindingTable, verb: string, path: string): unknown {
 
 describe('a template that goes on behind **', () => {
   it.each([
-    {
-      request: 'GET /v2/a/b/actionResults/f00/12',
-      source: `/v2/{string_value=**}/actionResults/${HASH}`,
-      fields: { stringValue: 'a/b', nested: { stringValue: 'f00', int64Value: '12' } },
-      why: 'variables behind it count from the end',
-    },
-    {
-      request: 'GET /v2/actionResults/f00/12',
-      source: `/v2/{string_value=**}/actionResults/${HASH}`,
-      fields: { nested: { stringValue: 'f00', int64Value: '12' } },
-      why: 'it matches zero segments',
-    },
-    {
-      request: 'GET /v2/actionResults/a/b/actionResults/f00/12',
-      source: `/v2/{string_value=**}/actionResults/${HASH}`,
-      fields: { stringValue: 'actionResults/a/b', nested: { stringValue: 'f00', int64Value: '12' } },
-      why: 'it may have the words that follow it',
-    },
-    {
-      request: 'GET /v2/a/blobs/f00/12:getTree',
-      source: `/v2/{string_value=**}/blobs/${HASH}:getTree`,
-      fields: { stringValue: 'a', nested: { stringValue: 'f00', int64Value: '12' } },
-      why: 'a custom verb ends it',
-    },
-    {
-      request: 'POST /v2/a/b/blobs:findMissing',
-      source: '/v2/{string_value=**}/blobs:findMissing',
-      fields: { stringValue: 'a/b' },
-      why: 'a literal follows it',
-    },
-    {
-      request: 'POST /v2/operations/a/b:waitExecution',
-      source: '/v2/{string_value=operations/**}:waitExecution',
-      fields: { stringValue: 'operations/a/b' },
-      why: 'it may end the template as before',
-    },
-    {
-      request: 'GET /v2/a%2Fb/c/capabilities',
-      source: '/v2/{string_value=**}/capabilities',
-      fields: { stringValue: 'a%2Fb/c' },
-      why: 'an escaped slash stays escaped',
-    },
-  ])('serves $request: $why', ({ request, source, fields }) => {
+    [
+      'GET /v2/a/b/actionResults/f00/12',
+      'variables behind it count from the end',
+      `/v2/{string_value=**}/actionResults/${HASH}`,
+      { stringValue: 'a/b', nested: { stringValue: 'f00', int64Value: '12' } },
+    ],
+    [
+      'GET /v2/actionResults/f00/12',
+      'it matches zero segments',
+      `/v2/{string_value=**}/actionResults/${HASH}`,
+      { nested: { stringValue: 'f00', int64Value: '12' } },
+    ],
+    [
+      'GET /v2/actionResults/a/b/actionResults/f00/12',
+      'it may have the words that follow it',
+      `/v2/{string_value=**}/actionResults/${HASH}`,
+      { stringValue: 'actionResults/a/b', nested: { stringValue: 'f00', int64Value: '12' } },
+    ],
+    [
+      'GET /v2/a/blobs/f00/12:getTree',
+      'a custom verb ends it',
+      `/v2/{string_value=**}/blobs/${HASH}:getTree`,
+      { stringValue: 'a', nested: { stringValue: 'f00', int64Value: '12' } },
+    ],
+    [
+      'POST /v2/a/b/blobs:findMissing',
+      'a literal follows it',
+      '/v2/{string_value=**}/blobs:findMissing',
+      { stringValue: 'a/b' },
+    ],
+    [
+      'POST /v2/operations/a/b:waitExecution',
+      'it may end the template as before',
+      '/v2/{string_value=operations/**}:waitExecution',
+      { stringValue: 'operations/a/b' },
+    ],
+    [
+      'GET /v2/a%2Fb/c/capabilities',
+      'an escaped slash stays escaped',
+      '/v2/{string_value=**}/capabilities',
+      { stringValue: 'a%2Fb/c' },
+    ],
+  ])('serves %s: %s', (request, _, source, fields) => {
     const [verb = '', path = ''] = request.split(' ');
     expect(served(tableOf(REMOTE_EXECUTION), verb, path)).toEqual([source, fields]);
   });
@@ -134,14 +134,14 @@ describe('a template that goes on behind **', () => {
   });
 
   it.each([
-    { path: '/f/a/info', source: '/f/**/info', why: 'a literal behind ** takes precedence over **' },
-    { path: '/f/a/b/c', source: '/f/**', why: 'else ** does' },
-    { path: '/f/b/info/c', source: '/f/**/info/*', why: 'the longest takes precedence' },
-    { path: '/g/a', source: '/g/*', why: '* takes precedence over **' },
-    { path: '/g/a/b', source: '/g/**/*', why: '* behind ** needs a segment' },
-    { path: '/h/a/b', source: '/h/**/*/*', why: 'two need two' },
-    { path: '/h/x/y/info', source: '/h/*/**/info', why: 'the search goes from left to right' },
-  ])('finds $source for $path: $why', ({ path, source }) => {
+    ['/f/**/info', '/f/a/info', 'a literal behind ** takes precedence over **'],
+    ['/f/**', '/f/a/b/c', 'else ** does'],
+    ['/f/**/info/*', '/f/b/info/c', 'the longest takes precedence'],
+    ['/g/*', '/g/a', '* takes precedence over **'],
+    ['/g/**/*', '/g/a/b', '* behind ** needs a segment'],
+    ['/h/**/*/*', '/h/a/b', 'two need two'],
+    ['/h/*/**/info', '/h/x/y/info', 'the search goes from left to right'],
+  ])('finds %s for %s: %s', (source, path) => {
     const sources = ['/f/**/info', '/f/**', '/f/**/info/*', '/g/**/*', '/g/*', '/h/**/*/*', '/h/*/**/info'];
     const table = new BindingTable(sources.map((each) => bound('GET', each)));
     expect(table.find('GET', path)).toMatchObject({ outcome: 'found', binding: { template: { source } } });

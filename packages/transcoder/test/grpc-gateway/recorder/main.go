@@ -1,7 +1,7 @@
 // Records how grpc-gateway responds to requests, in front of a gRPC server whose methods mostly return the request.
 //
-// Reads one JSON string per line from standard input, and sends it unchanged as a request. For each, writes a JSON
-// object in one line: the request, the status and the content of the response, and the call that the server received.
+// Reads rows from standard input, each a JSON object in one line, and sends their requests unchanged. Writes the same
+// rows with the status and the content of the response, and the call that the server received.
 package main
 
 import (
@@ -88,7 +88,10 @@ type received struct {
 	Message string `json:"message"`
 }
 
-type answer struct {
+type row struct {
+	Topic   string    `json:"topic"`
+	Strict  string    `json:"strict,omitempty"`
+	Lenient string    `json:"lenient,omitempty"`
 	Request string    `json:"request"`
 	Status  int       `json:"status"`
 	Body    any       `json:"body,omitempty"`
@@ -154,13 +157,14 @@ func main() {
 	output := json.NewEncoder(os.Stdout)
 	output.SetEscapeHTML(false)
 	for lines.Scan() {
-		var request string
-		if err := json.Unmarshal(lines.Bytes(), &request); err != nil {
+		var each row
+		if err := json.Unmarshal(lines.Bytes(), &each); err != nil {
 			log.Fatal(err)
 		}
 		last = nil
-		code, body := exchange(httpListener.Addr().String(), request)
-		if err := output.Encode(answer{request, code, body, last}); err != nil {
+		each.Status, each.Body = exchange(httpListener.Addr().String(), each.Request)
+		each.Called = last
+		if err := output.Encode(each); err != nil {
 			log.Fatal(err)
 		}
 	}

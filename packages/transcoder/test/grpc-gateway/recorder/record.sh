@@ -1,8 +1,8 @@
 #!/bin/sh
-# Records how grpc-gateway responds to the requests in a file with one JSON string per line:
-#   record.sh SET REQUESTS >answers.jsonl
-# SET is the contract in ../../contract/compared, a serialized google.protobuf.FileDescriptorSet; `tsx requests.ts` prints
-# the requests.
+# Records how grpc-gateway responds to the requests of rows:
+#   record.sh SET ROWS >answers.jsonl
+# SET is the contract in ../../contract/compared, a serialized google.protobuf.FileDescriptorSet. ROWS is another file like
+# answers.jsonl; what was recorded in it is replaced.
 # Needs Go, protoc, the plugins go, go-grpc and grpc-gateway in PATH, and the libraries in GOPATH. On Debian they are in
 # golang-go, protobuf-compiler, golang-goprotobuf-dev, protoc-gen-go-grpc, golang-google-grpc-dev and
 # golang-github-grpc-ecosystem-grpc-gateway-dev; the last contains the plugin as source.
@@ -21,9 +21,9 @@ for plugin in go go-grpc grpc-gateway; do
     set -- "$@" --${plugin}_opt=Mgoogle/api/$file.proto=google.golang.org/genproto/googleapis/api/annotations
   done
 done
-requests=$2
+rows=$2
 shift 2
 protoc "$@" $proto
 cd "$work/src/peer/recorder"
 GO111MODULE=off GOPATH="$work:${GOPATH:-/usr/share/gocode}" CGO_ENABLED=0 go build -o "$work/recorder" .
-"$work/recorder" <"$requests"
+"$work/recorder" <"$rows"

@@ -1,0 +1,94 @@
+import type { IncomingMessage } from 'node:http';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { methodNotAllowed } from '../failures/failure.js';
+import { entityTag, isCurrent } from '../http/reply.js';
+import type { Exchange } from '../http/exchange.js';
+import type { HttpReply } from '../http-response.js';
+
+/** A static document that is served beside the paths of a contract. */
+export interface Page {
+  /**
+   * The path under the base path, such as `/openapi.json`: segments of unreserved characters, or empty for the base
+   * path.
+   */
+  readonly path: string;
+  /** The name of the page where pages are listed. Default: the page is part of another one, and not listed. */
+  readonly name?: string;
+  readonly contentType: string;
+  /** Called once, at the first request for the page. */
+  readonly body: () => Uint8Array;
+  /** Whether clients that accept gzip get the page so; it is compressed once, at the first such request. Default: false. */
+  readonly compressed?: boolean;
+  /** Further headers, such as a content security policy. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Returns the response to GET and HEAD for a resource outside the contract. */
+export type ReadReply = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
+
+const compress = promisify(gzip);
+
+/** Returns the function that serves a page, with 304 for a client whose copy is current. */
+export function pageReply({ contentType, body, compressed = false, headers }: Page): ReadReply {
+  const all = compressed ? { ...headers, Vary: 'Accept-Encoding' } : headers;
+  const plain = once(() => representation(body(), contentType, all));
+  const packed = once(async () =>
+    representation(await compress(plain().body), contentType, { ...all, 'Content-Encoding': 'gzip' }),
+  );
+  return ({ request }) =>
+    compressed && acceptsGzip(request)
+      ? packed().then((page) => replyWith(page, request))
+      : replyWith(plain(), request);
+}
+
+/** A form of a page, with its own entity tag. */
+interface Representation {
+  readonly tag: string;
+  readonly contentType: string;
+  readonly body: Uint8Array;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+function representation(body: Uint8Array, contentType: string, headers: Page['headers']): Representation {
+  const tag = entityTag(body);
+  return { tag, contentType, body, headers: { ...headers, ETag: tag, 'Cache-Control': 'no-cache' } };
+}
+
+function replyWith({ tag, contentType, body, headers }: Representation, request: IncomingMessage): HttpReply {
+  return isCurrent(request.headers, tag)
+    ? { status: 304, headers }
+    : { status: 200, headers, contentType, body };
+}
+
+/** Whether `Accept-Encoding` names gzip, or anything, with a weight that is not zero (RFC 9110 12.5.3). */
+function acceptsGzip({ headers }: IncomingMessage): boolean {
+  const codings = (headers['accept-encoding'] ?? '').toLowerCase().split(',');
+  const weights = new Map(
+    codings.map((each) => {
+      const [coding = '', ...parameters] = each.split(';').map((part) => part.trim());
+      return [coding, parameters.find((part) => part.startsWith('q='))?.slice(2) ?? '1'] as const;
+    }),
+  );
+  return Number(weights.get('gzip') ?? weights.get('*') ?? 0) > 0;
+}
+
+/** Returns a function that calls the given one the first time, and returns the same value again. */
+export function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined;
+  return () => (made ??= { value: make() }).value;
+}
+
+const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };
+
+/**
+ * Responds to a request for a read-only resource outside the contract; for the `answer` of `respond`.
+ *
+ * @throws HttpFailure `METHOD_NOT_ALLOWED` unless the HTTP method is GET, HEAD or OPTIONS
+ */
+export function readOnly(exchange: Exchange, read: ReadReply): HttpReply | Promise<HttpReply> {
+  const { verb } = exchange;
+  if (verb === 'OPTIONS') return { status: 204, headers: ALLOW };
+  if (verb === 'GET' || verb === 'HEAD') return read(exchange);
+  throw methodNotAllowed(ALLOW);
+}

@@ -1,0 +1,464 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTranscoder } from '../../src/transcoder.js';
+import { firstOf, libraryDescriptorSet } from '../support/library-contract.js';
+import { listening } from '../support/opening.js';
+import { errorOf, fieldsOf, reasonOf, rawExchange } from '../support/http-request.js';
+import { openTranscoder, type RunningTranscoder, startTranscoder } from '../support/library-transcoder.js';
+import { LibraryServer, MEMBER } from '../support/library-server.js';
+
+let gateway: RunningTranscoder;
+beforeAll(async () => {
+  gateway = await startTranscoder();
+});
+afterAll(() => gateway.close());
+
+const BOOK = '/v1/shelves/1';
+
+/** A request head with the credentials of a member. */
+const head = (line: string, ...lines: string[]): string =>
+  [line, `Authorization: ${MEMBER}`, ...lines, '', ''].join('\r\n');
+const CLOSE = 'Connection: close';
+const chunked = (line: string, ...chunks: string[]): string =>
+  head(line, 'Host: x', 'Content-Type: application/json', 'Transfer-Encoding: chunked') + chunks.join('');
+
+interface RawResponse {
+  readonly status: number;
+  readonly head: string;
+  readonly text: string;
+}
+
+/** The responses on one connection, in order. Each has a `Content-Length`. */
+function responsesOf(bytes: string): RawResponse[] {
+  const responses: RawResponse[] = [];
+  for (let rest = bytes; rest !== '';) {
+    const end = rest.indexOf('\r\n\r\n') + 4;
+    const first = rest.slice(0, end);
+    const length = Number(/^content-length: (\d+)\r$/im.exec(first)?.[1] ?? 0);
+    responses.push({
+      status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(first)?.[1]),
+      head: first,
+      text: rest.slice(end, end + length),
+    });
+    rest = rest.slice(end + length);
+  }
+  return responses;
+}
+
+async function exchange(bytes: string): Promise<RawResponse[]> {
+  return responsesOf(await rawExchange(gateway.origin, Buffer.from(bytes, 'latin1')));
+}
+
+async function onlyResponse(bytes: string): Promise<RawResponse> {
+  const responses = await exchange(bytes);
+  expect(responses).toHaveLength(1);
+  return firstOf(responses);
+}
+
+/** Checks the headers and the shape that every error response has. */
+function expectErrorShape(response: RawResponse): void {
+  const id = /^x-request-id: (.+)\r$/im.exec(response.head)?.[1];
+  expect(response.head).toMatch(/^cache-control: no-store\r$/im);
+  expect(response.head).toMatch(new RegExp(`^content-length: ${response.text.length}\\r$`, 'im'));
+  expect(response.head).toMatch(/^content-type: application\/json\r$/im);
+  expect(errorOf(response)).toMatchObject({
+    code: response.status,
+    details: expect.arrayContaining([
+      { '@type': 'type.googleapis.com/google.rpc.RequestInfo', requestId: id },
+    ]) as unknown,
+  });
+}
+
+describe('a request that breaks a rule of HTTP', () => {
+  const malformed = { http: 400, reason: 'REQUEST_MALFORMED' };
+  const get = `GET ${BOOK} HTTP/1.1`;
+  const post = 'POST /v1/shelves HTTP/1.1';
+
+  it.each([
+    { why: 'Host is missing', bytes: head(get, CLOSE), ...malformed, fields: ['host'] },
+    {
+      why: 'Host is repeated',
+      bytes: head(get, 'Host: a', 'Host: a', CLOSE),
+      ...malformed,
+      fields: ['host'],
+    },
+    {
+      why: 'Host is repeated in HTTP/1.0',
+      bytes: head(`GET ${BOOK} HTTP/1.0`, 'Host: a', 'Host: b'),
+      ...malformed,
+      fields: ['host'],
+    },
+    ...[
+      'a b',
+      'a, b',
+      'a/b',
+      'a@b',
+      'a?b',
+      'a:b',
+      'a:80:80',
+      '%zz',
+      '[::1',
+      '[g::]',
+      '[]',
+      '::1',
+      '\u00e4',
+      'a\\b',
+    ].map((host) => ({
+      why: `Host is ${host}`,
+      bytes: head(get, `Host: ${host}`, CLOSE),
+      ...malformed,
+      fields: ['host'],
+    })),
+    {
+      why: 'Host is malformed and the path is unknown',
+      bytes: head('GET /nowhere HTTP/1.1', 'Host: a b', CLOSE),
+      ...malformed,
+      fields: ['host'],
+    },
+    {
+      why: 'its version is HTTP/2.0',
+      bytes: head(`GET ${BOOK} HTTP/2.0`, 'Host: x'),
+      ...malformed,
+      fields: [],
+    },
+    { why: 'its version is HTTP/0.9', bytes: `GET ${BOOK}\r\n\r\n`, ...malformed, fields: [] },
+    {
+      why: 'its target has a fragment',
+      bytes: head(`GET ${BOOK}#a HTTP/1.1`, 'Host: x', CLOSE),
+      ...malformed,
+      fields: [],
+    },
+    ...['http://', 'HTTP://:80', 'https://a@b', 'http://['].map((origin) => ({
+      why: `its target begins with ${origin}`,
+      bytes: head(`GET ${origin}${BOOK} HTTP/1.1`, 'Host: x', CLOSE),
+      ...malformed,
+      fields: [],
+    })),
+    {
+      why: 'its target is longer than 8,192 bytes',
+      bytes: head(`GET /${'x'.repeat(8_192)} HTTP/1.1`, 'Host: x', CLOSE),
+      http: 414,
+      reason: 'TARGET_TOO_LONG',
+      fields: [],
+    },
+    {
+      why: 'its query is longer than 8,192 bytes',
+      bytes: head(`GET ${BOOK}?${'x'.repeat(8_192)} HTTP/1.1`, 'Host: x', CLOSE),
+      http: 414,
+      reason: 'TARGET_TOO_LONG',
+      fields: [],
+    },
+    {
+      why: 'its target is too long for the parser',
+      bytes: head(`GET /${'x'.repeat(20_000)} HTTP/1.1`, 'Host: x', CLOSE),
+      http: 431,
+      reason: 'HEADERS_TOO_LARGE',
+      fields: [],
+    },
+    ...['gzip, chunked', 'GZIP;q=1 ,, chunked', 'identity, chunked'].map((coding) => ({
+      why: `its transfer coding is ${coding}`,
+      bytes: `${head(post, 'Host: x', CLOSE, `Transfer-Encoding: ${coding}`)}0\r\n\r\n`,
+      http: 501,
+      reason: 'TRANSFER_CODING_UNSUPPORTED',
+      fields: [],
+    })),
+    {
+      why: 'its transfer codings are on two lines',
+      bytes: `${head(post, 'Host: x', CLOSE, 'Transfer-Encoding: gzip', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+      http: 501,
+      reason: 'TRANSFER_CODING_UNSUPPORTED',
+      fields: [],
+    },
+    ...['gzip', 'identity', 'chunked, gzip', 'chunked, chunked', 'chunked;a=b', '', ','].map((coding) => ({
+      why: `its transfer coding is "${coding}"`,
+      bytes: head(post, 'Host: x', `Transfer-Encoding: ${coding}`),
+      ...malformed,
+      fields: ['transfer-encoding'],
+    })),
+    {
+      why: 'the body of a GET has no delimiter',
+      bytes: head(get, 'Host: x', 'Transfer-Encoding: gzip'),
+      ...malformed,
+      fields: ['transfer-encoding'],
+    },
+    {
+      why: 'it is HTTP/1.0 with a transfer coding',
+      bytes: `${head('POST /v1/shelves HTTP/1.0', 'Connection: keep-alive', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+      ...malformed,
+      fields: ['transfer-encoding'],
+    },
+    {
+      why: 'Transfer-Encoding follows a length',
+      bytes: head(post, 'Host: x', 'Content-Length: 5', 'Transfer-Encoding: chunked'),
+      ...malformed,
+      fields: ['transfer-encoding'],
+    },
+    {
+      why: 'a length follows Transfer-Encoding',
+      bytes: head(post, 'Host: x', 'Transfer-Encoding: chunked', 'Content-Length: 5'),
+      ...malformed,
+      fields: ['content-length'],
+    },
+    {
+      why: 'Content-Length is repeated',
+      bytes: head(post, 'Host: x', 'Content-Length: 0', 'Content-Length: 0'),
+      ...malformed,
+      fields: ['content-length'],
+    },
+    ...['+1', '1, 1', '0x1', '-1', ''].map((length) => ({
+      why: `Content-Length is "${length}"`,
+      bytes: head(post, 'Host: x', `Content-Length: ${length}`),
+      ...malformed,
+      fields: ['content-length'],
+    })),
+    {
+      why: 'it is megabytes of garbage',
+      bytes: 'nonsense '.repeat(500_000),
+      ...malformed,
+      fields: [],
+    },
+    {
+      why: 'its body is not valid chunks',
+      bytes: chunked(post, '2\r\n{}\r\n', 'zz\r\n\r\n'),
+      ...malformed,
+      fields: [],
+    },
+    {
+      why: 'its chunk extensions are too large',
+      bytes: chunked(post, `1;${'x'.repeat(20_000)}\r\n`),
+      http: 413,
+      reason: 'REQUEST_TOO_LARGE',
+      fields: [],
+    },
+    {
+      why: 'it is a CONNECT',
+      bytes: head('CONNECT example.org:443 HTTP/1.1', 'Host: example.org:443'),
+      http: 405,
+      reason: 'METHOD_NOT_ALLOWED',
+      fields: [],
+    },
+    {
+      why: 'it is a CONNECT without Host',
+      bytes: head('CONNECT example.org:443 HTTP/1.1'),
+      ...malformed,
+      fields: ['host'],
+    },
+  ])('is $http $reason if $why', async ({ bytes, http, reason, fields }) => {
+    const response = await onlyResponse(bytes);
+    expect(response.status).toBe(http);
+    expect(reasonOf(response)).toBe(reason);
+    expect(fieldsOf(response)).toEqual(fields);
+    expect(response.head).toMatch(/^connection: close\r$/im);
+    expectErrorShape(response);
+  });
+
+  it('keeps its id and gets the methods of the server in Allow if it is a CONNECT', async () => {
+    const { head: headers } = await onlyResponse(
+      head('CONNECT a:1 HTTP/1.1', 'Host: a:1', 'X-Request-Id: mine'),
+    );
+    expect(headers).toMatch(/^x-request-id: mine\r$/im);
+    expect(headers).toMatch(/^allow: (?=.*GET, HEAD)(?=.*POST)(?=.*OPTIONS)/im);
+    expect(gateway.log.at(-1)).toMatchObject({
+      message: 'request refused',
+      fields: { requestId: 'mine', method: 'CONNECT', status: 405 },
+    });
+  });
+});
+
+describe('a request that HTTP allows', () => {
+  it.each([
+    ...[
+      'x',
+      'X-1.example_.~',
+      'x:8080',
+      'x:',
+      '',
+      '127.0.0.1:1',
+      '[::1]',
+      '[::ffff:1.2.3.4]:80',
+      '[v1.a:b]',
+      'a%2Fb',
+    ].map((host) => ({
+      why: `Host is "${host}"`,
+      bytes: head(`GET ${BOOK} HTTP/1.1`, `Host: ${host}`, CLOSE),
+    })),
+    { why: 'it is HTTP/1.0 without Host', bytes: head(`GET ${BOOK} HTTP/1.0`) },
+    {
+      why: 'its headers are named like properties of an object',
+      bytes: head(`GET ${BOOK} HTTP/1.1`, 'Host: x', 'constructor: a', '__proto__: b', CLOSE),
+    },
+    {
+      why: 'its target has 8,192 bytes',
+      bytes: head(`GET /v1/shelves/${'x'.repeat(8_192 - '/v1/shelves/'.length)} HTTP/1.1`, 'Host: x', CLOSE),
+    },
+    {
+      why: 'it offers an upgrade to WebSocket',
+      bytes: head(`GET ${BOOK} HTTP/1.1`, 'Host: x', 'Connection: close, upgrade', 'Upgrade: websocket'),
+    },
+    {
+      why: 'it offers an upgrade to HTTP/2',
+      bytes: head(
+        `GET ${BOOK} HTTP/1.1`,
+        'Host: x',
+        'Connection: close, Upgrade, HTTP2-Settings',
+        'Upgrade: h2c',
+        'HTTP2-Settings: AAMAAABkAAQAAP__',
+      ),
+    },
+    {
+      why: 'its list of transfer codings has empty members',
+      bytes: `${head(
+        'PUT /v1/echo/items HTTP/1.1',
+        'Host: x',
+        CLOSE,
+        'Content-Type: application/json',
+        'Transfer-Encoding: , Chunked',
+      )}2\r\n[]\r\n0\r\n\r\n`,
+    },
+  ])('is served if $why', async ({ bytes }) => {
+    const response = await onlyResponse(bytes);
+    expect(response.status).toBe(200);
+    expect(response.head).toMatch(/^connection: close\r$/im);
+  });
+});
+
+describe('what follows a request', () => {
+  const waits = (id: string): string =>
+    head('GET /v1/hang HTTP/1.1', 'Host: x', 'Request-Timeout: 0.05', `X-Request-Id: ${id}`);
+  const unknown = head('GET /nowhere HTTP/1.1', 'Host: x');
+  const broken = chunked('POST /v1/shelves HTTP/1.1', 'zz\r\n\r\n');
+  const garbage = 'nonsense\r\n\r\n';
+  const tunnel = head('CONNECT a:1 HTTP/1.1', 'Host: a:1');
+
+  it.each([
+    { what: 'garbage', bytes: waits('good') + garbage, statuses: [504] },
+    {
+      what: 'garbage after the last request',
+      bytes: head(`GET ${BOOK} HTTP/1.1`, 'Host: x', CLOSE) + garbage,
+      statuses: [200],
+    },
+    {
+      what: 'garbage after a body',
+      bytes: `${chunked('PUT /v1/echo/items HTTP/1.1', '2\r\n[]\r\n0\r\n\r\n')}${garbage}`,
+      statuses: [200],
+    },
+    {
+      what: 'garbage after several requests',
+      bytes: waits('a') + waits('b') + garbage,
+      statuses: [504, 504],
+    },
+    { what: 'garbage after an immediate response', bytes: unknown + garbage, statuses: [404] },
+    {
+      what: 'garbage after a queued response',
+      bytes: waits('a') + unknown + garbage,
+      statuses: [504, 404],
+    },
+    { what: 'a malformed body', bytes: waits('a') + broken, statuses: [504, 400] },
+    { what: 'a malformed body for an unknown path', bytes: broken.replace('/v1/', '/v0/'), statuses: [400] },
+    {
+      what: 'a malformed body during a guard check',
+      bytes: broken.replace('Host: x', 'Host: x\r\nContent-Encoding: rot13'),
+      statuses: [400],
+    },
+    { what: 'a CONNECT', bytes: waits('a') + tunnel, statuses: [504] },
+    { what: 'a CONNECT after an immediate response', bytes: unknown + tunnel, statuses: [404] },
+  ])('neither costs the request its response nor adds another one: $what', async ({ bytes, statuses }) => {
+    const responses = await exchange(bytes);
+    expect(responses.map(({ status }) => status)).toEqual(statuses);
+  });
+
+  it('is not read if the end of a body is unclear, whether Node or the transcoder refuses that body', async () => {
+    const unclear = head(`GET ${BOOK} HTTP/1.1`, 'Transfer-Encoding: ');
+    const [first, ...rest] = await exchange(waits('a') + unclear + unknown);
+    expect(first?.status).toBe(504);
+    // Node 20 passes the request on. Node 24 closes the connection after the response before it.
+    expect([[], [400]]).toContainEqual(rest.map(({ status }) => status));
+  });
+
+  it('closes the connection, as the last response announces', async () => {
+    const [first, last] = await exchange(waits('first') + waits('last') + garbage);
+    expect(first?.head).toMatch(/^connection: keep-alive\r$/im);
+    expect(last?.head).toMatch(/^connection: close\r$/im);
+    expect(
+      new Set(gateway.log.slice(-2).map(({ fields }) => [fields['requestId'], fields['status']].join())),
+    ).toEqual(new Set(['first,504', 'last,504']));
+  });
+
+  it.each([
+    { what: 'garbage', first: unknown, then: garbage, statuses: [404, 400] },
+    { what: 'a CONNECT', first: unknown, then: tunnel, statuses: [404, 405] },
+    {
+      what: 'the rest of a body that nobody waited for',
+      first: chunked('POST /nowhere HTTP/1.1', '2\r\n{}\r\n'),
+      then: 'zz\r\n\r\n',
+      statuses: [404],
+    },
+  ])(
+    'gets a response of its own after the first one, unless it belongs to the request: $what',
+    async ({ first, then, statuses }) => {
+      const socket = connect(Number(new URL(gateway.origin).port), '127.0.0.1');
+      const chunks: Buffer[] = [];
+      socket.on('data', (chunk) => chunks.push(chunk)).write(first);
+      await once(socket, 'data');
+      socket.write(then);
+      await once(socket, 'close');
+      expect(responsesOf(Buffer.concat(chunks).toString()).map(({ status }) => status)).toEqual(statuses);
+    },
+  );
+});
+
+describe('a client that keeps sending after its refusal', () => {
+  it('is cut off at the time limit', async () => {
+    const limits = { requestTimeout: 50, headersTimeout: 50, connectionsCheckingInterval: 10 };
+    const impatient = await startTranscoder({}, limits);
+    const port = Number(new URL(impatient.origin).port);
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    socket.on('error', () => undefined).write('nonsense');
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 400 /);
+    const writing = setInterval(() => socket.write('nonsense'), 10);
+    // Writes fail once the server has closed the connection. The socket closes only afterwards.
+    await new Promise((resolve) => socket.once('close', resolve));
+    clearInterval(writing);
+    await impatient.close();
+  });
+});
+
+describe('a body that stays incomplete', () => {
+  const beginning =
+    'POST /v1/shelves HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\nContent-Length: 9\r\n\r\n{';
+
+  it('is 408 with the id of its request, in the response and the log', async () => {
+    const gateway = await openTranscoder(
+      { guard: undefined },
+      {
+        requestTimeout: 50,
+        headersTimeout: 50,
+        connectionsCheckingInterval: 10,
+      },
+    );
+    const text = await rawExchange(gateway.origin, beginning);
+    expect(text).toMatch(/^HTTP\/1\.1 408 /);
+    expect(text).toContain('\r\nX-Request-Id: mine\r\n');
+    expect(reasonOf({ text: text.split('\r\n\r\n')[1] ?? '' })).toBe('REQUEST_TIMED_OUT');
+    await gateway.close();
+    expect(gateway.log).toMatchObject([
+      { message: 'request refused', fields: { requestId: 'mine', method: 'POST', status: 408 } },
+    ]);
+  });
+});
+
+describe('a server that delays requests', () => {
+  it('closes the connection of a client that sends CONNECT meanwhile', async () => {
+    const options = { descriptorSet: libraryDescriptorSet, upstream: new LibraryServer() };
+    const { handler, onConnect } = createTranscoder(options);
+    const server = createServer((request, response) => void setImmediate(handler, request, response));
+    const origin = await listening(server.on('connect', onConnect));
+    const tunnel = 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n';
+    const nothing = await rawExchange(origin, `GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n${tunnel}`);
+    expect(nothing).toBe('');
+    expect(await rawExchange(origin, tunnel)).toMatch(/^HTTP\/1\.1 405 /);
+  });
+});

@@ -1,4 +1,0 @@
-import { tlsOptions } from '../src/grpc-js.js';
-import { testTlsOptions } from './support/tls-options-tests.js';
-
-testTlsOptions(tlsOptions);
