@@ -14,10 +14,11 @@ const PIECE_OF_STRING = /[^"\\\u0000-\u001f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/
  */
 export function syntaxError(text: string): string {
   const at = errorIndex(text);
-  const lines = text.slice(0, at).split('\n');
+  const before = text.slice(0, at);
+  const lineStart = before.lastIndexOf('\n') + 1;
   const character = text.codePointAt(at);
   const what = character === undefined ? 'end' : JSON.stringify(String.fromCodePoint(character));
-  return `unexpected ${what} at line ${lines.length}, column ${Array.from(lines.at(-1) ?? '').length + 1}`;
+  return `unexpected ${what} at line ${before.split('\n').length}, column ${Array.from(before.slice(lineStart)).length + 1}`;
 }
 
 /** The index of the first character that no JSON text has there; the length of the text if it ends too early. */
