@@ -46,12 +46,15 @@ const QUICK = [
   }),
 ];
 
+/** Also builds the contracts of the transcoder's tests. */
+const WITH_CONTRACTS = ['test/support/global-setup.ts', 'packages/transcoder/test/support/contracts.ts'];
 const LONG = process.env['FAULTS'] === 'long';
 
 /** The tests of `npm run test:<tier>`, by its name. */
 const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
   process: project('process', ['server', 'curl', 'grpcurl', 'python', 'another user'], {
-    include: ['test/programs/*.test.ts'],
+    include: ['test/programs/*.test.ts', 'packages/*/test/packed-package.test.ts'],
+    globalSetup: WITH_CONTRACTS,
     // Each starts programs that compute, too.
     maxWorkers: availableParallelism(),
   }),
@@ -64,7 +67,7 @@ const TIERS: Readonly<Record<string, TestProjectInlineConfiguration>> = {
   }),
   browser: project('browser', ['server', 'chromium'], {
     include: ['test/browser/*.test.ts'],
-    globalSetup: ['test/support/global-setup.ts', 'packages/transcoder/test/support/contracts.ts'],
+    globalSetup: WITH_CONTRACTS,
   }),
   deploy: project(
     'deploy',

@@ -6,6 +6,8 @@ export default defineConfig({
   test: {
     name: 'client',
     include: ['test/**/*.test.ts'],
+    // Part of `npm run test:process`: it packs, installs and compiles.
+    exclude: ['test/packed-package.test.ts'],
     pool: 'forks',
     testTimeout: 90_000,
     coverage: {

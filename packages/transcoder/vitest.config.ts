@@ -6,6 +6,8 @@ export default defineConfig({
   test: {
     name: 'transcoder',
     include: ['test/**/*.test.ts'],
+    // Part of `npm run test:process`: it packs, installs and compiles.
+    exclude: ['test/packed-package.test.ts'],
     globalSetup: ['test/support/contracts.ts'],
     pool: 'forks',
     testTimeout: 90_000,

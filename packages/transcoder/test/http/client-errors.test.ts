@@ -72,24 +72,18 @@ function expectErrorShape(response: RawResponse): void {
 }
 
 describe('a request that breaks a rule of HTTP', () => {
-  const malformed = { http: 400, reason: 'REQUEST_MALFORMED' };
+  const refused = (http: number, reason: string, why: string, bytes: string, ...fields: string[]) => {
+    return { http, reason, why, bytes, fields };
+  };
+  const malformed = (why: string, bytes: string, ...fields: string[]) =>
+    refused(400, 'REQUEST_MALFORMED', why, bytes, ...fields);
   const get = `GET ${BOOK} HTTP/1.1`;
   const post = 'POST /v1/shelves HTTP/1.1';
 
   it.each([
-    { why: 'Host is missing', bytes: head(get, CLOSE), ...malformed, fields: ['host'] },
-    {
-      why: 'Host is repeated',
-      bytes: head(get, 'Host: a', 'Host: a', CLOSE),
-      ...malformed,
-      fields: ['host'],
-    },
-    {
-      why: 'Host is repeated in HTTP/1.0',
-      bytes: head(`GET ${BOOK} HTTP/1.0`, 'Host: a', 'Host: b'),
-      ...malformed,
-      fields: ['host'],
-    },
+    malformed('Host is missing', head(get, CLOSE), 'host'),
+    malformed('Host is repeated', head(get, 'Host: a', 'Host: a', CLOSE), 'host'),
+    malformed('Host is repeated in HTTP/1.0', head(`GET ${BOOK} HTTP/1.0`, 'Host: a', 'Host: b'), 'host'),
     ...[
       'a b',
       'a, b',
@@ -105,146 +99,104 @@ describe('a request that breaks a rule of HTTP', () => {
       '::1',
       '\u00e4',
       'a\\b',
-    ].map((host) => ({
-      why: `Host is ${host}`,
-      bytes: head(get, `Host: ${host}`, CLOSE),
-      ...malformed,
-      fields: ['host'],
-    })),
-    {
-      why: 'Host is malformed and the path is unknown',
-      bytes: head('GET /nowhere HTTP/1.1', 'Host: a b', CLOSE),
-      ...malformed,
-      fields: ['host'],
-    },
-    {
-      why: 'its version is HTTP/2.0',
-      bytes: head(`GET ${BOOK} HTTP/2.0`, 'Host: x'),
-      ...malformed,
-      fields: [],
-    },
-    { why: 'its version is HTTP/0.9', bytes: `GET ${BOOK}\r\n\r\n`, ...malformed, fields: [] },
-    {
-      why: 'its target has a fragment',
-      bytes: head(`GET ${BOOK}#a HTTP/1.1`, 'Host: x', CLOSE),
-      ...malformed,
-      fields: [],
-    },
-    ...['http://', 'HTTP://:80', 'https://a@b', 'http://['].map((origin) => ({
-      why: `its target begins with ${origin}`,
-      bytes: head(`GET ${origin}${BOOK} HTTP/1.1`, 'Host: x', CLOSE),
-      ...malformed,
-      fields: [],
-    })),
-    {
-      why: 'its target is longer than 8,192 bytes',
-      bytes: head(`GET /${'x'.repeat(8_192)} HTTP/1.1`, 'Host: x', CLOSE),
-      http: 414,
-      reason: 'TARGET_TOO_LONG',
-      fields: [],
-    },
-    {
-      why: 'its query is longer than 8,192 bytes',
-      bytes: head(`GET ${BOOK}?${'x'.repeat(8_192)} HTTP/1.1`, 'Host: x', CLOSE),
-      http: 414,
-      reason: 'TARGET_TOO_LONG',
-      fields: [],
-    },
-    {
-      why: 'its target is too long for the parser',
-      bytes: head(`GET /${'x'.repeat(20_000)} HTTP/1.1`, 'Host: x', CLOSE),
-      http: 431,
-      reason: 'HEADERS_TOO_LARGE',
-      fields: [],
-    },
-    ...['gzip, chunked', 'GZIP;q=1 ,, chunked', 'identity, chunked'].map((coding) => ({
-      why: `its transfer coding is ${coding}`,
-      bytes: `${head(post, 'Host: x', CLOSE, `Transfer-Encoding: ${coding}`)}0\r\n\r\n`,
-      http: 501,
-      reason: 'TRANSFER_CODING_UNSUPPORTED',
-      fields: [],
-    })),
-    {
-      why: 'its transfer codings are on two lines',
-      bytes: `${head(post, 'Host: x', CLOSE, 'Transfer-Encoding: gzip', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
-      http: 501,
-      reason: 'TRANSFER_CODING_UNSUPPORTED',
-      fields: [],
-    },
-    ...['gzip', 'identity', 'chunked, gzip', 'chunked, chunked', 'chunked;a=b', '', ','].map((coding) => ({
-      why: `its transfer coding is "${coding}"`,
-      bytes: head(post, 'Host: x', `Transfer-Encoding: ${coding}`),
-      ...malformed,
-      fields: ['transfer-encoding'],
-    })),
-    {
-      why: 'the body of a GET has no delimiter',
-      bytes: head(get, 'Host: x', 'Transfer-Encoding: gzip'),
-      ...malformed,
-      fields: ['transfer-encoding'],
-    },
-    {
-      why: 'it is HTTP/1.0 with a transfer coding',
-      bytes: `${head('POST /v1/shelves HTTP/1.0', 'Connection: keep-alive', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
-      ...malformed,
-      fields: ['transfer-encoding'],
-    },
-    {
-      why: 'Transfer-Encoding follows a length',
-      bytes: head(post, 'Host: x', 'Content-Length: 5', 'Transfer-Encoding: chunked'),
-      ...malformed,
-      fields: ['transfer-encoding'],
-    },
-    {
-      why: 'a length follows Transfer-Encoding',
-      bytes: head(post, 'Host: x', 'Transfer-Encoding: chunked', 'Content-Length: 5'),
-      ...malformed,
-      fields: ['content-length'],
-    },
-    {
-      why: 'Content-Length is repeated',
-      bytes: head(post, 'Host: x', 'Content-Length: 0', 'Content-Length: 0'),
-      ...malformed,
-      fields: ['content-length'],
-    },
-    ...['+1', '1, 1', '0x1', '-1', ''].map((length) => ({
-      why: `Content-Length is "${length}"`,
-      bytes: head(post, 'Host: x', `Content-Length: ${length}`),
-      ...malformed,
-      fields: ['content-length'],
-    })),
-    {
-      why: 'it is megabytes of garbage',
-      bytes: 'nonsense '.repeat(500_000),
-      ...malformed,
-      fields: [],
-    },
-    {
-      why: 'its body is not valid chunks',
-      bytes: chunked(post, '2\r\n{}\r\n', 'zz\r\n\r\n'),
-      ...malformed,
-      fields: [],
-    },
-    {
-      why: 'its chunk extensions are too large',
-      bytes: chunked(post, `1;${'x'.repeat(20_000)}\r\n`),
-      http: 413,
-      reason: 'REQUEST_TOO_LARGE',
-      fields: [],
-    },
-    {
-      why: 'it is a CONNECT',
-      bytes: head('CONNECT example.org:443 HTTP/1.1', 'Host: example.org:443'),
-      http: 405,
-      reason: 'METHOD_NOT_ALLOWED',
-      fields: [],
-    },
-    {
-      why: 'it is a CONNECT without Host',
-      bytes: head('CONNECT example.org:443 HTTP/1.1'),
-      ...malformed,
-      fields: ['host'],
-    },
+    ].map((host) => malformed(`Host is ${host}`, head(get, `Host: ${host}`, CLOSE), 'host')),
+    malformed(
+      'Host is malformed and the path is unknown',
+      head('GET /nowhere HTTP/1.1', 'Host: a b', CLOSE),
+      'host',
+    ),
+    malformed('its version is HTTP/2.0', head(`GET ${BOOK} HTTP/2.0`, 'Host: x')),
+    malformed('its version is HTTP/0.9', `GET ${BOOK}\r\n\r\n`),
+    malformed('its target has a fragment', head(`GET ${BOOK}#a HTTP/1.1`, 'Host: x', CLOSE)),
+    ...['http://', 'HTTP://:80', 'https://a@b', 'http://['].map((origin) =>
+      malformed(`its target begins with ${origin}`, head(`GET ${origin}${BOOK} HTTP/1.1`, 'Host: x', CLOSE)),
+    ),
+    refused(
+      414,
+      'TARGET_TOO_LONG',
+      'its target is longer than 8,192 bytes',
+      head(`GET /${'x'.repeat(8_192)} HTTP/1.1`, 'Host: x', CLOSE),
+    ),
+    refused(
+      414,
+      'TARGET_TOO_LONG',
+      'its query is longer than 8,192 bytes',
+      head(`GET ${BOOK}?${'x'.repeat(8_192)} HTTP/1.1`, 'Host: x', CLOSE),
+    ),
+    refused(
+      431,
+      'HEADERS_TOO_LARGE',
+      'its target is too long for the parser',
+      head(`GET /${'x'.repeat(20_000)} HTTP/1.1`, 'Host: x', CLOSE),
+    ),
+    ...['gzip, chunked', 'GZIP;q=1 ,, chunked', 'identity, chunked'].map((coding) =>
+      refused(
+        501,
+        'TRANSFER_CODING_UNSUPPORTED',
+        `its transfer coding is ${coding}`,
+        `${head(post, 'Host: x', CLOSE, `Transfer-Encoding: ${coding}`)}0\r\n\r\n`,
+      ),
+    ),
+    refused(
+      501,
+      'TRANSFER_CODING_UNSUPPORTED',
+      'its transfer codings are on two lines',
+      `${head(post, 'Host: x', CLOSE, 'Transfer-Encoding: gzip', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+    ),
+    ...['gzip', 'identity', 'chunked, gzip', 'chunked, chunked', 'chunked;a=b', '', ','].map((coding) =>
+      malformed(
+        `its transfer coding is "${coding}"`,
+        head(post, 'Host: x', `Transfer-Encoding: ${coding}`),
+        'transfer-encoding',
+      ),
+    ),
+    malformed(
+      'the body of a GET has no delimiter',
+      head(get, 'Host: x', 'Transfer-Encoding: gzip'),
+      'transfer-encoding',
+    ),
+    malformed(
+      'it is HTTP/1.0 with a transfer coding',
+      `${head('POST /v1/shelves HTTP/1.0', 'Connection: keep-alive', 'Transfer-Encoding: chunked')}0\r\n\r\n`,
+      'transfer-encoding',
+    ),
+    malformed(
+      'Transfer-Encoding follows a length',
+      head(post, 'Host: x', 'Content-Length: 5', 'Transfer-Encoding: chunked'),
+      'transfer-encoding',
+    ),
+    malformed(
+      'a length follows Transfer-Encoding',
+      head(post, 'Host: x', 'Transfer-Encoding: chunked', 'Content-Length: 5'),
+      'content-length',
+    ),
+    malformed(
+      'Content-Length is repeated',
+      head(post, 'Host: x', 'Content-Length: 0', 'Content-Length: 0'),
+      'content-length',
+    ),
+    ...['+1', '1, 1', '0x1', '-1', ''].map((length) =>
+      malformed(
+        `Content-Length is "${length}"`,
+        head(post, 'Host: x', `Content-Length: ${length}`),
+        'content-length',
+      ),
+    ),
+    malformed('it is megabytes of garbage', 'nonsense '.repeat(500_000)),
+    malformed('its body is not valid chunks', chunked(post, '2\r\n{}\r\n', 'zz\r\n\r\n')),
+    refused(
+      413,
+      'REQUEST_TOO_LARGE',
+      'its chunk extensions are too large',
+      chunked(post, `1;${'x'.repeat(20_000)}\r\n`),
+    ),
+    refused(
+      405,
+      'METHOD_NOT_ALLOWED',
+      'it is a CONNECT',
+      head('CONNECT example.org:443 HTTP/1.1', 'Host: example.org:443'),
+    ),
+    malformed('it is a CONNECT without Host', head('CONNECT example.org:443 HTTP/1.1'), 'host'),
   ])('is $http $reason if $why', async ({ bytes, http, reason, fields }) => {
     const response = await onlyResponse(bytes);
     expect(response.status).toBe(http);
