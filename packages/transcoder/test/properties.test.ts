@@ -167,7 +167,7 @@ describe('a stream of any messages', () => {
       call.end();
     });
     await fc.assert(
-      fc.asyncProperty(fc.array(entry, { maxLength: 20 }), async (sent) => {
+      fc.asyncProperty(fc.array(entry, { maxLength: 8 }), async (sent) => {
         messages = sent;
         const { text } = await httpRequest(origin, { path: '/v1/topics/a/entries', headers: { accept } });
         const parts = text.split(separator);
