@@ -1,5 +1,7 @@
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
+import type { Client } from '../calls/call.js';
+import type { OpenSocket } from '../edge/open-sockets.js';
 import type { Limits } from '../settings/config.js';
 import { currentNativePart, type EndedSessions } from './ended-sessions.js';
 import type { StreamCount } from './stream-count.js';
@@ -34,9 +36,10 @@ interface CallSample {
 }
 
 /** One HTTP/2 connection and its open streams. Every time is in milliseconds on the same monotonic clock. */
-export class Connection {
+export class Connection implements Client {
   readonly #limits: ConnectionLimits;
   readonly #socket: Socket;
+  readonly #open: OpenSocket | undefined;
   readonly #ended: EndedSessions;
   readonly #streamCount: StreamCount;
   #session: ServerHttp2Session | undefined;
@@ -66,12 +69,15 @@ export class Connection {
 
   constructor(
     socket: Socket,
+    open: OpenSocket | undefined,
     limits: ConnectionLimits,
     ended: EndedSessions,
     streamCount: StreamCount,
     now: number,
   ) {
     this.#socket = socket;
+    this.#open = open;
+    if (open !== undefined) open.end = this.#makeWay;
     this.#limits = limits;
     this.#ended = ended;
     this.#streamCount = streamCount;
@@ -84,6 +90,7 @@ export class Connection {
     this.#onStreamClosed = function onStreamClosed(this: ServerHttp2Stream): void {
       if (!calls.delete(this)) streamingCalls.delete(this);
       streamCount.remove();
+      open?.finish();
       onActivity();
     };
   }
@@ -140,6 +147,7 @@ export class Connection {
 
   #count(stream: ServerHttp2Stream): void {
     this.#streamCount.add();
+    this.#open?.begin();
     stream.once('close', this.#onStreamClosed);
   }
 
@@ -228,6 +236,19 @@ export class Connection {
     for (const stream of this.#streamingCalls.keys())
       this.#streamingCalls.set(stream, now + this.#limits.resetMs);
     this.#session?.close();
+  }
+
+  /** Sends GOAWAY and ends the connection, on which no stream is open, without waiting for its client. */
+  readonly #makeWay = (): void => {
+    this.#session?.close();
+    setImmediate(() => {
+      this.destroy();
+    });
+  };
+
+  /** The connection is never ended for a new one. */
+  authenticated(): void {
+    this.#open?.keep();
   }
 
   /** Ends the connection and everything that is open on it. */

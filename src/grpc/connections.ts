@@ -8,7 +8,7 @@ import {
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import { HEAD_MAX_BYTES, OpenSockets } from '../edge/open-sockets.js';
+import { HEAD_MAX_BYTES, type OpenSocket, OpenSockets } from '../edge/open-sockets.js';
 import type { Limits } from '../settings/config.js';
 import { Connection, type ConnectionTimes } from './connection.js';
 import { EndedSessions } from './ended-sessions.js';
@@ -51,7 +51,7 @@ export type StreamEvent = [
 /** The connections of an HTTP/2 server. Limits their number, streams and time, and closes them. */
 export class Connections {
   readonly #options: ConnectionsOptions;
-  readonly #sockets = new OpenSockets();
+  readonly #sockets: OpenSockets[] = [];
   readonly #open = new Set<Connection>();
   readonly #ended = new EndedSessions();
   readonly #ofSession = new Map<Http2Session | undefined, Connection>();
@@ -85,14 +85,15 @@ export class Connections {
 
   /** Manages the connections that a listening server accepts from now on. */
   attach(listener: Http2Server): void {
-    listener.maxConnections = this.#options.maxConnections;
     listener.updateSettings({ maxHeaderListSize: HEAD_MAX_BYTES });
-    this.#sockets.follow(listener);
     const secure = listener instanceof TlsServer;
     let awaitingSession: Connection | undefined;
     listener.prependListener(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
-      awaitingSession = this.#accept(socket);
+      awaitingSession = this.#accept(socket, sockets.of(socket));
     });
+    // Prepends its listeners to the one above.
+    const sockets = new OpenSockets(listener, this.#options.maxConnections);
+    this.#sockets.push(sockets);
     // Node's own connection listener creates the session, so the session belongs to the connection just accepted.
     listener.prependListener('session', (session) => {
       if (awaitingSession !== undefined) this.#begin(awaitingSession, session);
@@ -103,8 +104,8 @@ export class Connections {
     });
   }
 
-  #accept(socket: Socket): Connection {
-    const connection = new Connection(socket, this.#options, this.#ended, this.#streams, this.#now);
+  #accept(socket: Socket, open: OpenSocket | undefined): Connection {
+    const connection = new Connection(socket, open, this.#options, this.#ended, this.#streams, this.#now);
     this.#open.add(connection);
     this.#unacknowledged.add(connection);
     socket.once('close', () => {
@@ -134,13 +135,13 @@ export class Connections {
    * head is too long.
    *
    * @param requestMs how long the request of a streaming call may take, in milliseconds; undefined for a unary call
-   * @returns whether the stream may be used
+   * @returns the connection of a stream that may be used
    */
-  take([stream, , , rawHeaders]: StreamEvent, requestMs: number | undefined): boolean {
+  take([stream, , , rawHeaders]: StreamEvent, requestMs: number | undefined): Connection | undefined {
     const connection = this.#ofSession.get(stream.session);
     if (connection === undefined || this.#streams.count >= this.#options.mostStreams) {
       stream.close(constants.NGHTTP2_REFUSED_STREAM);
-      return false;
+      return undefined;
     }
     if (requestMs !== undefined) connection.addStreamingCall(stream, clock(), requestMs);
     else {
@@ -148,7 +149,7 @@ export class Connections {
       this.#withCalls.add(connection);
     }
     if (isTooLong(rawHeaders)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    return !stream.closed;
+    return stream.closed ? undefined : connection;
   }
 
   /**
@@ -167,7 +168,7 @@ export class Connections {
     clearTimeout(grace);
     clearInterval(this.#timer);
     // Only unfinished TLS handshakes are left, and are not worth waiting for.
-    this.#sockets.destroy();
+    for (const sockets of this.#sockets) sockets.destroy();
   }
 
   #check(): void {
