@@ -269,7 +269,7 @@ describe('a connection beyond the limit', () => {
 
   it('is refused if the clients of all others have shown a valid token', async () => {
     const caller = { subject: 'caller', scopes: new Set(['s']) };
-    const authenticator = { authenticate: () => ({ ok: true, caller }) as const };
+    const authenticator = { authenticate: () => ({ ok: true, caller, rememberUntilMs: 0 }) as const };
     const server = await startTestServer({ ...ONE, authenticator });
     const session = connectTo(server);
     expect(await outcomeOf(requestOn(session, GUARDED).end(MESSAGE))).toMatchObject({ code: status.OK });
