@@ -39,7 +39,7 @@ const ALLOWED: Readonly<
     modules: ['registry', 'routes', 'gateway', 'gen'],
     packages: ['@route-registry/transcoder'],
   },
-  watch: { modules: ['calls', 'store'], packages: ['@route-registry/transcoder', 'prom-client'] },
+  watch: { modules: ['calls', 'edge', 'store'], packages: ['@route-registry/transcoder', 'prom-client'] },
   'watch/tracing': {
     modules: ['calls', 'store'],
     packages: [

@@ -165,37 +165,6 @@ describe('docs/decisions', () => {
   });
 });
 
-/** The sources and tests, by their paths. */
-const FILES = ['src', 'test', ...readdirSync(resolve(ROOT, 'packages')).flatMap(sourcesAndTests)].flatMap(
-  (folder) =>
-    readdirSync(resolve(ROOT, folder), { recursive: true, encoding: 'utf8' }).map(
-      (path) => `/${folder}/${path}`,
-    ),
-);
-
-function sourcesAndTests(name: string): string[] {
-  return [`packages/${name}/src`, `packages/${name}/test`];
-}
-
-describe('SECURITY.md', () => {
-  it('names only tests and sources that exist, by their names or the ends of their paths', () => {
-    const names = [...read('SECURITY.md').matchAll(/`([a-z0-9/-]+(?:\.test)?\.ts)`/g)].map(
-      ([, name = '']) => name,
-    );
-    expect(names.length).toBeGreaterThan(20);
-    expect(names.filter((name) => !FILES.some((path) => path.endsWith(`/${name}`)))).toEqual([]);
-  });
-
-  it('names a test in the last cell of each row about a threat, an attack or a promise', () => {
-    const tables = read('SECURITY.md')
-      .split(/\n\n+/)
-      .filter((block) => /^\| .* \| test \|\n/.test(block));
-    expect(tables.length).toBeGreaterThan(2);
-    const rows = tables.flatMap((table) => table.trimEnd().split('\n').slice(2));
-    expect(rows.filter((row) => !/`[a-z0-9/-]+\.test\.ts`[^|]* \|$/.test(row))).toEqual([]);
-  });
-});
-
 describe('ARCHITECTURE.md', () => {
   it('names every module', () => {
     const modules = readdirSync(resolve(ROOT, 'src'), { withFileTypes: true }).filter((entry) =>

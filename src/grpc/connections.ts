@@ -8,9 +8,11 @@ import {
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import { HEAD_MAX_BYTES, OpenSockets } from '../edge/open-sockets.js';
+import { HEAD_MAX_BYTES, type OpenSocket, OpenSockets } from '../edge/open-sockets.js';
 import type { Limits } from '../settings/config.js';
-import { currentNativePart, EndedSessions } from './ended-sessions.js';
+import { Connection, type ConnectionTimes } from './connection.js';
+import { EndedSessions } from './ended-sessions.js';
+import { StreamCount } from './stream-count.js';
 import { StreamShare } from './stream-share.js';
 
 /** How many checks there are per sweep; a sweep ends whatever is overdue on any connection. */
@@ -25,23 +27,8 @@ const CLIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
 /** The part of `maxConnections` whose clients may send more than `HEAD_MAX_BYTES` before they acknowledge the settings. */
 const UNACKNOWLEDGED_PART = 1 / 8;
 
-/** With more unary calls at work at once than this, a connection is busy. */
-const FEW_CALLS = 2;
-/** How long a busy connection stays busy, in milliseconds: longer than the pauses of a caller that works in bursts. */
-const BUSY_MS = 1_000;
-
 /** The overhead of each header beyond its name and value, in bytes (RFC 9113, section 6.5.2). */
 const HEADER_BYTES = 32;
-
-/** Times that are not configurable, in milliseconds. */
-export interface ConnectionTimes {
-  /** How long a client may take to acknowledge the server's settings, and a closed connection to disappear. */
-  readonly patienceMs: number;
-  /** How long a stream may stay open beyond the time limit of its call. */
-  readonly resetMs: number;
-  /** The interval between checks of the connections. */
-  readonly checkMs: number;
-}
 
 interface ConnectionsOptions
   extends ConnectionTimes, Pick<Limits, 'maxConnections' | 'maxStreams' | 'grpcIdleMs' | 'deadlineMs'> {
@@ -64,7 +51,7 @@ export type StreamEvent = [
 /** The connections of an HTTP/2 server. Limits their number, streams and time, and closes them. */
 export class Connections {
   readonly #options: ConnectionsOptions;
-  readonly #sockets = new OpenSockets();
+  readonly #sockets: OpenSockets[] = [];
   readonly #open = new Set<Connection>();
   readonly #ended = new EndedSessions();
   readonly #ofSession = new Map<Http2Session | undefined, Connection>();
@@ -98,14 +85,15 @@ export class Connections {
 
   /** Manages the connections that a listening server accepts from now on. */
   attach(listener: Http2Server): void {
-    listener.maxConnections = this.#options.maxConnections;
     listener.updateSettings({ maxHeaderListSize: HEAD_MAX_BYTES });
-    this.#sockets.follow(listener);
     const secure = listener instanceof TlsServer;
     let awaitingSession: Connection | undefined;
     listener.prependListener(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
-      awaitingSession = this.#accept(socket);
+      awaitingSession = this.#accept(socket, sockets.of(socket));
     });
+    // Prepends its listeners to the one above.
+    const sockets = new OpenSockets(listener, this.#options.maxConnections);
+    this.#sockets.push(sockets);
     // Node's own connection listener creates the session, so the session belongs to the connection just accepted.
     listener.prependListener('session', (session) => {
       if (awaitingSession !== undefined) this.#begin(awaitingSession, session);
@@ -116,8 +104,8 @@ export class Connections {
     });
   }
 
-  #accept(socket: Socket): Connection {
-    const connection = new Connection(socket, this.#options, this.#ended, this.#streams, this.#now);
+  #accept(socket: Socket, open: OpenSocket | undefined): Connection {
+    const connection = new Connection(socket, open, this.#options, this.#ended, this.#streams, this.#now);
     this.#open.add(connection);
     this.#unacknowledged.add(connection);
     socket.once('close', () => {
@@ -131,7 +119,7 @@ export class Connections {
     return connection;
   }
 
-  #begin(connection: Connection, session: Parameters<Connection['begin']>[0]): void {
+  #begin(connection: Connection, session: ServerHttp2Session): void {
     // Many connections that arrive at once may all become busy before the next check.
     this.#arrived.add(connection);
     const share = this.#share.ofNew(this.#busy + this.#arrived.size, this.#open.size);
@@ -147,13 +135,13 @@ export class Connections {
    * head is too long.
    *
    * @param requestMs how long the request of a streaming call may take, in milliseconds; undefined for a unary call
-   * @returns whether the stream may be used
+   * @returns the connection of a stream that may be used
    */
-  take([stream, , , rawHeaders]: StreamEvent, requestMs: number | undefined): boolean {
+  take([stream, , , rawHeaders]: StreamEvent, requestMs: number | undefined): Connection | undefined {
     const connection = this.#ofSession.get(stream.session);
     if (connection === undefined || this.#streams.count >= this.#options.mostStreams) {
       stream.close(constants.NGHTTP2_REFUSED_STREAM);
-      return false;
+      return undefined;
     }
     if (requestMs !== undefined) connection.addStreamingCall(stream, clock(), requestMs);
     else {
@@ -161,7 +149,7 @@ export class Connections {
       this.#withCalls.add(connection);
     }
     if (isTooLong(rawHeaders)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    return !stream.closed;
+    return stream.closed ? undefined : connection;
   }
 
   /**
@@ -180,7 +168,7 @@ export class Connections {
     clearTimeout(grace);
     clearInterval(this.#timer);
     // Only unfinished TLS handshakes are left, and are not worth waiting for.
-    this.#sockets.destroy();
+    for (const sockets of this.#sockets) sockets.destroy();
   }
 
   #check(): void {
@@ -198,24 +186,26 @@ export class Connections {
     const quiet = new Set<Connection>(this.#arrived);
     let quietStreams = 0;
     for (const connection of this.#withCalls) {
-      const seen = connection.look(this.#now);
-      if (seen === undefined) this.#withCalls.delete(connection);
-      else if (seen.busy) busy.add(connection);
+      const calls = connection.sampleCalls(this.#now);
+      if (calls === undefined) this.#withCalls.delete(connection);
+      else if (calls.busy) busy.add(connection);
       else {
         quiet.add(connection);
-        quietStreams += seen.atWork;
+        quietStreams += calls.atWork;
       }
     }
     this.#busy = busy.size;
     const share = this.#share.among(busy.size, quietStreams);
     const most = this.#share.ofIdle(this.#open.size);
-    for (const connection of busy) this.#tell(connection, share);
-    for (const connection of quiet) if (!busy.has(connection)) this.#tell(connection, Math.min(share, most));
+    for (const connection of busy) this.#announce(connection, share);
+    for (const connection of quiet)
+      if (!busy.has(connection)) this.#announce(connection, Math.min(share, most));
     if (most < this.#options.maxStreams)
-      for (const connection of this.#open) if (!busy.has(connection)) connection.limitStreams(most);
+      for (const connection of this.#open)
+        if (!busy.has(connection)) connection.lowerMaxConcurrentStreams(most);
   }
 
-  #tell(connection: Connection, share: number): void {
+  #announce(connection: Connection, share: number): void {
     if (connection.setMaxConcurrentStreams(share)) this.#arrived.delete(connection);
   }
 
@@ -229,256 +219,6 @@ export class Connections {
     const most = Math.ceil(this.#options.maxConnections * UNACKNOWLEDGED_PART);
     for (const connection of greedy.slice(0, -most)) connection.destroy();
   }
-}
-
-/** One HTTP/2 connection and its open streams. Every time is in milliseconds on the same monotonic clock. */
-class Connection {
-  readonly #options: ConnectionsOptions;
-  readonly #socket: Socket;
-  readonly #ended: EndedSessions;
-  readonly #streamCount: StreamCount;
-  #session: ServerHttp2Session | undefined;
-  /** The session's native object, which must outlive the session. */
-  #native: object | undefined;
-  /** The open streams of unary calls, each with the time at which it began. */
-  readonly #calls = new Map<ServerHttp2Stream, number>();
-  /** The open streams of streaming calls, each with the time at which it is reset; `Infinity` if its request is complete. */
-  readonly #streamingCalls = new Map<ServerHttp2Stream, number>();
-  readonly #onStreamClosed: (this: ServerHttp2Stream) => void;
-  #acknowledged = false;
-  readonly #beganAt: number;
-  /** When `endOverdue` last saw that the client had been active. */
-  #activeAt: number;
-  #clientActive = false;
-  /** The most unary calls at work at once since `look` was last called. */
-  #mostAtWork = 0;
-  /** How many unary calls had waited for the client since before `look` was last called. */
-  #waitingForClient = 0;
-  #lookedAt = -Infinity;
-  /** When `look` last saw that more than a few unary calls had been at work at once. */
-  #busyAt = -Infinity;
-  /** The number of streams that the client may have open, as last announced. */
-  #announced: number;
-  /** When the connection was first seen without streams after GOAWAY. */
-  #emptyAt: number | undefined;
-
-  constructor(
-    socket: Socket,
-    limits: ConnectionsOptions,
-    ended: EndedSessions,
-    streamCount: StreamCount,
-    now: number,
-  ) {
-    this.#socket = socket;
-    this.#options = limits;
-    this.#ended = ended;
-    this.#streamCount = streamCount;
-    this.#beganAt = now;
-    this.#activeAt = now;
-    this.#announced = limits.maxStreams;
-    const [calls, streamingCalls] = [this.#calls, this.#streamingCalls];
-    const onActivity = this.#onActivity;
-    // One listener for all streams: a closure for each would cost more than all other bookkeeping.
-    this.#onStreamClosed = function onStreamClosed(this: ServerHttp2Stream): void {
-      if (!calls.delete(this)) streamingCalls.delete(this);
-      streamCount.remove();
-      onActivity();
-    };
-  }
-
-  readonly #onActivity = (): void => {
-    this.#clientActive = true;
-  };
-
-  readonly #onSettings = (): void => {
-    // The session's native object is current in its listeners, and the client's settings come before its first stream.
-    this.#native = currentNativePart();
-  };
-
-  readonly #onAcknowledged = (): void => {
-    this.#acknowledged = true;
-  };
-
-  /** @param share how many streams the client may have open */
-  begin(session: ServerHttp2Session, share: number): void {
-    this.#session = session;
-    if (share < this.#announced) this.#announce(session, share);
-    session
-      .on('ping', this.#onActivity)
-      .once('remoteSettings', this.#onSettings)
-      .once('localSettings', this.#onAcknowledged);
-  }
-
-  /**
-   * Releases the session after its socket has closed. Node keeps a session that ended with unacknowledged settings for
-   * as long as its listeners reference, even indirectly, the error of its socket.
-   */
-  release(): void {
-    this.#session
-      ?.off('ping', this.#onActivity)
-      .off('remoteSettings', this.#onSettings)
-      .off('localSettings', this.#onAcknowledged);
-    this.#session = undefined;
-    if (this.#native !== undefined) this.#ended.keep(this.#native);
-    this.#native = undefined;
-  }
-
-  /** Adds the stream of a unary call. */
-  addCall(stream: ServerHttp2Stream, now: number): void {
-    this.#calls.set(stream, now);
-    this.#mostAtWork = Math.max(this.#mostAtWork, this.#calls.size - this.#waitingForClient);
-    this.#count(stream);
-  }
-
-  /** Adds the stream of a streaming call, which is reset unless its request is complete within `limitMs`. */
-  addStreamingCall(stream: ServerHttp2Stream, now: number, limitMs: number): void {
-    this.#streamingCalls.set(stream, now + limitMs + this.#options.resetMs);
-    this.#count(stream);
-  }
-
-  #count(stream: ServerHttp2Stream): void {
-    this.#streamCount.add();
-    stream.once('close', this.#onStreamClosed);
-  }
-
-  /** Whether the client has acknowledged the settings; Node enforces them only from then on. */
-  get acknowledged(): boolean {
-    return this.#acknowledged;
-  }
-
-  /** What the client has sent so far, in bytes. */
-  get received(): number {
-    return this.#socket.bytesRead;
-  }
-
-  /**
-   * Looks at the unary calls since the previous look. Those that began before it and wait for their client have not been
-   * at work.
-   *
-   * @returns undefined if none has been at work; else how many still are, and whether the connection is busy: it has
-   *   had more than a few at once, or as many as it may have
-   */
-  look(now: number): { readonly busy: boolean; readonly atWork: number } | undefined {
-    let waiting = 0;
-    let waitingSince = 0;
-    for (const [stream, began] of this.#calls) {
-      if (!waitsForClient(stream)) continue;
-      waiting += 1;
-      if (began < this.#lookedAt) waitingSince += 1;
-    }
-    const open = this.#calls.size;
-    const most = Math.max(this.#mostAtWork, open - waitingSince);
-    if (most > FEW_CALLS) this.#busyAt = now;
-    this.#lookedAt = now;
-    this.#waitingForClient = waitingSince;
-    this.#mostAtWork = open - waiting;
-    const busy = most >= this.#announced || now - this.#busyAt < BUSY_MS;
-    return most > 0 || busy ? { busy, atWork: open - waiting } : undefined;
-  }
-
-  /**
-   * Announces to the client how many streams it may have open, if that has changed.
-   *
-   * @returns whether the client has been told; if not, try again later
-   */
-  setMaxConcurrentStreams(share: number): boolean {
-    const session = this.#session;
-    if (share === this.#announced) return true;
-    if (session === undefined || session.closed || session.destroyed) return false;
-    // Node ends a connection with too many unacknowledged settings.
-    if (session.pendingSettingsAck) return false;
-    this.#announce(session, share);
-    return true;
-  }
-
-  /** Lowers the number of streams that the client may have open to `most`, if it is higher. */
-  limitStreams(most: number): void {
-    if (this.#announced > most) this.setMaxConcurrentStreams(most);
-  }
-
-  #announce(session: ServerHttp2Session, share: number): void {
-    this.#announced = share;
-    session.settings({ maxConcurrentStreams: share });
-  }
-
-  /** Resets overdue streams, and ends the connection if it is overdue. */
-  endOverdue(now: number): void {
-    const { deadlineMs, resetMs, grpcIdleMs, patienceMs } = this.#options;
-    for (const [stream, began] of this.#calls) if (now - began >= deadlineMs + resetMs) this.#reset(stream);
-    for (const [stream, resetAt] of this.#streamingCalls) {
-      if (now < resetAt) continue;
-      if (stream.readableEnded && !this.#hasGoneAway()) this.#streamingCalls.set(stream, Infinity);
-      else this.#reset(stream);
-    }
-    if (this.#clientActive) {
-      this.#clientActive = false;
-      this.#activeAt = now;
-    }
-    if (!this.#acknowledged) {
-      if (now - this.#beganAt >= Math.min(patienceMs, grpcIdleMs)) this.destroy();
-    } else if (this.#calls.size === 0 && this.#streamingCalls.size === 0) {
-      if (this.#hasGoneAway()) this.#destroyWhenLate(now);
-      else if (now - this.#activeAt >= grpcIdleMs) this.#session?.close();
-    }
-  }
-
-  /** Sends GOAWAY. Unary calls continue. Streaming calls, which the server has ended, are reset after `resetMs`. */
-  goAway(now: number): void {
-    for (const stream of this.#streamingCalls.keys())
-      this.#streamingCalls.set(stream, now + this.#options.resetMs);
-    this.#session?.close();
-  }
-
-  /** Ends the connection and everything that is open on it. */
-  destroy(): void {
-    this.#socket.destroy();
-  }
-
-  #hasGoneAway(): boolean {
-    return this.#session === undefined || this.#session.closed || this.#session.destroyed;
-  }
-
-  /** A client may leave a properly closed connection half-open. */
-  #destroyWhenLate(now: number): void {
-    this.#emptyAt ??= now;
-    if (now - this.#emptyAt >= this.#options.patienceMs) this.destroy();
-  }
-
-  #reset(stream: ServerHttp2Stream): void {
-    // An earlier reset could not be sent, so the connection is unusable.
-    if (stream.closed) this.destroy();
-    else stream.close(constants.NGHTTP2_CANCEL);
-  }
-}
-
-/** Whether a unary call waits for the rest of its request, or for its client to read the response. */
-function waitsForClient(stream: ServerHttp2Stream): boolean {
-  return stream.headersSent || !stream.readableEnded;
-}
-
-/** The number of open streams on all connections. */
-class StreamCount {
-  #open = 0;
-  /** Streams that closed in this turn of the event loop. They count until it ends, when Node frees their memory. */
-  #closed = 0;
-
-  get count(): number {
-    return this.#open;
-  }
-
-  add(): void {
-    this.#open += 1;
-  }
-
-  remove(): void {
-    if (this.#closed === 0) setImmediate(this.#free);
-    this.#closed += 1;
-  }
-
-  readonly #free = (): void => {
-    this.#open -= this.#closed;
-    this.#closed = 0;
-  };
 }
 
 /**

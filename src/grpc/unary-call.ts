@@ -6,7 +6,7 @@ import {
   type ServerInterceptor,
   status,
 } from '@grpc/grpc-js';
-import { type Cancellation, type EarlyEnd, EndOfTurn, type Reply } from '../calls/call.js';
+import { type Cancellation, type Client, type EarlyEnd, EndOfTurn, type Reply } from '../calls/call.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { TIMEOUT_MS_KEY, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './call-headers.js';
 
@@ -17,25 +17,31 @@ const PASSED = -Infinity;
 /** The parts of the calls' streams that are used. */
 type CallStream = Pick<ServerHttp2Stream, 'sentHeaders'>;
 
+/** Where a call comes from. */
+interface Origin {
+  readonly stream: CallStream;
+  readonly client: Client;
+}
+
 /**
  * Passes unary calls and calls of unknown methods to the pipeline, below the handlers of grpc-js, which cost a quarter
  * of a cached get. Those handlers serve the other methods.
  *
  * @param paths the methods of the pipeline
  * @param deadlineMs the time limit of a call, in milliseconds from its headers
- * @param streamOfCall the stream of the call that grpc-js is creating
+ * @param origin of the call that grpc-js is creating
  */
 export function takingUnaryCalls(
   pipeline: Pipeline,
   paths: ReadonlySet<string>,
   deadlineMs: number,
-  streamOfCall: () => CallStream,
+  origin: () => Origin,
 ): ServerInterceptor {
   return ({ path }, innermost) => {
     const taken = path === UNKNOWN_METHOD || paths.has(path);
     // This wrapper drops a half-close after a cancellation: else the handler would not notice that its call has ended.
     if (!taken) return new ServerInterceptingCall(innermost);
-    const call = new GrpcJsCall(path, innermost, pipeline, deadlineMs, streamOfCall());
+    const call = new GrpcJsCall(path, innermost, pipeline, deadlineMs, origin());
     // grpc-js calls only `start` on this object, since no handler responds.
     return call as unknown as ServerInterceptingCall;
   };
@@ -56,6 +62,7 @@ export class GrpcJsCall implements Cancellation {
   readonly #innermost: ServerInterceptingCallInterface;
   readonly #pipeline: Pipeline;
   readonly #stream: CallStream;
+  readonly #client: Client;
   /** In milliseconds on the clock of `performance.now()`. */
   #deadline: number;
   #metadata = new Metadata();
@@ -77,12 +84,13 @@ export class GrpcJsCall implements Cancellation {
     innermost: ServerInterceptingCallInterface,
     pipeline: Pipeline,
     deadlineMs: number,
-    stream: CallStream,
+    { stream, client }: Origin,
   ) {
     this.#path = path;
     this.#innermost = innermost;
     this.#pipeline = pipeline;
     this.#stream = stream;
+    this.#client = client;
     this.#deadline = performance.now() + deadlineMs;
   }
 
@@ -157,6 +165,7 @@ export class GrpcJsCall implements Cancellation {
       metadata: this.#metadata,
       deadline,
       cancellation: this,
+      client: this.#client,
       end,
     });
     if (!(reply instanceof Promise)) this.#answer(reply);

@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
+import { OpenSockets } from '../edge/open-sockets.js';
 import type { Monitor } from './monitor.js';
 
-/** The most open connections: enough for a scraper, some probes and people. */
+/** The most open connections: enough for a scraper, some probes and people. An idle one gives way to a new one. */
 const MAX_CONNECTIONS = 64;
 const PATIENCE_MS = 5_000;
 /** How many times connections are checked within `patienceMs`. */
@@ -40,7 +41,7 @@ interface Page {
  * Starts the operators' listener, which must not be public: `GET /metrics`, `/livez` (the process alone) and `/readyz`.
  *
  * @param patienceMs how long a request may take to arrive, and how long a connection may be stuck or idle, in
- *   milliseconds: idle connections would use up the limit and keep probes out
+ *   milliseconds
  * @throws Error when it cannot listen on the address
  */
 export async function startOpsServer(
@@ -59,12 +60,15 @@ export async function startOpsServer(
       connectionsCheckingInterval: patienceMs / CHECKS,
     },
     (request, response) => {
+      const open = sockets.of(request.socket);
+      open?.begin();
+      response.once('close', () => open?.finish());
       void Promise.resolve(answerTo(request, page)).then((answer) => {
         write(response, answer);
       });
     },
   );
-  server.maxConnections = MAX_CONNECTIONS;
+  const sockets = new OpenSockets(server, MAX_CONNECTIONS);
   server.timeout = patienceMs;
   await once(server.listen(port, host), 'listening');
   return {

@@ -83,25 +83,25 @@ describe('an honest client is served, and memory and log stay bounded, during', 
 
 it('silent connections are closed after the idle time', async () => {
   const settings = { GRPC_IDLE_MS: '1000', HTTP_IDLE_MS: '1000' };
-  const { closed } = await attacked(settings, 'silent connections', 6_000);
+  const { closed } = await attacked(settings, 'silent connections', 5_000);
   expect(closed, 'of 2,000 silent connections').toBeGreaterThanOrEqual(1_000);
 });
 
-it('connections beyond MAX_CONNECTIONS are closed at once, and earlier ones are served', async () => {
-  const { closed } = await attacked({ MAX_CONNECTIONS: '200' }, 'silent connections', scale.loadMs);
+it('silent connections beyond MAX_CONNECTIONS replace each other, and callers are served on theirs', async () => {
+  const { closed } = await attacked({ MAX_CONNECTIONS: '200' }, 'silent connections', 5_000);
   expect(closed, 'of 2,000 connections').toBeGreaterThanOrEqual(1_600);
   expect(closed, 'of 2,000 connections').toBeLessThan(2_000);
 });
 
 it('bodies sent byte by byte are answered within the deadline, unauthenticated ones before they are read', async () => {
-  const { answered } = await attacked({ DEADLINE_MS: '1000' }, 'REST bodies byte by byte', 5_000);
+  const { answered } = await attacked({ DEADLINE_MS: '1000' }, 'REST bodies byte by byte', 3_000);
   expect(answered, 'of 400 requests').toBe(400);
 });
 
 it('headers that HPACK expands to 350 KB, over ten connections, take less than 400 MB', async () => {
   const service = await startProcess({ DATABASE_URL: 'sqlite::memory:' });
   const name = 'headers that HPACK expands to 350 KB, over ten connections';
-  const attack = { name, grpc: service.grpc, http: '', token: '', durationMs: 5_000 };
+  const attack = { name, grpc: service.grpc, http: '', token: '', durationMs: 3_000 };
   const child = startProgram('attack', attack);
   const { mib } = await peakMib(service.pid, child.message('done'));
   figure(name, { 'RSS MiB': mib });

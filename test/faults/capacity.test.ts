@@ -5,7 +5,7 @@ import { runLoad } from './rig/load-process.js';
 import { scale } from './rig/scale.js';
 import { startOnMysql } from './rig/service-process.js';
 
-it.each([8, 64, 256])(
+it.each([8, 256])(
   'at three times its capacity of creates, over %d connections, the service completes four fifths of what it can',
   needs('server'),
   async (connections) => {

@@ -17,6 +17,8 @@ const QUICK_MS = 100;
 const REFUSED_MS = 2_000;
 /** The most calls of one caller that wait for the database: half of `MAX_WAITING_CALLS`. */
 const OWN_SHARE = 512;
+/** More than they are. */
+const CREATES = 1_500;
 /** How many creates one caller begins at the same time, and the pause before the next ones, in milliseconds. */
 const WAVE = 100;
 const WAVE_PAUSE_MS = 20;
@@ -107,7 +109,7 @@ it(
     const innocent = new Callers({ grpc: server.grpc, http: gateway.http, each: 4, pauseMs: 1 });
     const others = new RestClient(gateway.http, 'others');
     const answers: Answer[] = [];
-    for (let round = 0; round < 10; round++) {
+    for (let round = 0; round < 5; round++) {
       const late = { 'request-timeout': '0.001' };
       const gets = Array.from({ length: 200 }, () => others.get('/v1/routing/unknown', late));
       const creates = Array.from({ length: 200 }, (_, i) => others.create(`left${round}x${i}`, i % 20));
@@ -131,10 +133,10 @@ it(
   },
 );
 
-it.each([400, 1_500])(
-  'behind a separate gateway, gets of others are quick while one caller has %i creates waiting for a locked table',
+it(
+  'behind a separate gateway, gets of others are quick while one caller has 1,500 creates waiting for a locked table',
   needs('server'),
-  async (count) => {
+  async () => {
     const { url, server, gateway } = await startApart({ DEADLINE_MS: '15000' });
     const other = new RestClient(gateway.http, 'other');
     const { location = '' } = await other.create('cached');
@@ -146,7 +148,7 @@ it.each([400, 1_500])(
     const flood = new RestClient(gateway.http, 'flood');
     const creates: Promise<Answer>[] = [];
     // In waves: a listener's queue holds 511 connections, and whoever finds it full tries again after a second or more.
-    for (let first = 0; first < count; first += WAVE) {
+    for (let first = 0; first < CREATES; first += WAVE) {
       for (let i = first; i < first + WAVE; i++) creates.push(flood.create(`locked${i}`));
       await sleep(WAVE_PAUSE_MS);
     }
@@ -157,7 +159,7 @@ it.each([400, 1_500])(
         const metrics = readMetrics(await (await fetch(`${server.ops}/metrics`)).text());
         return sumOf(metrics, 'grpc_server_active_calls', { grpc_method: 'CreateRoute' });
       })
-      .toBe(Math.min(count, OWN_SHARE));
+      .toBe(OWN_SHARE);
     const gets: Answer[] = [];
     const until = performance.now() + 2_000;
     while (performance.now() < until) {
@@ -174,11 +176,11 @@ it.each([400, 1_500])(
       creates: JSON.stringify(countsOf(answers)),
       'slowest refusal ms': Math.max(0, ...refused.map(({ ms }) => ms)),
     };
-    figure(`gateway apart, ${count} creates of one caller wait`, measured);
+    figure(`gateway apart, ${CREATES} creates of one caller wait`, measured);
     const says = JSON.stringify(measured);
     expect.soft(countsOf(gets), says).toEqual({ 200: gets.length });
     expect.soft(measured['slowest get ms'], says).toBeLessThan(QUICK_MS);
-    expect.soft(refused.length, says).toBe(Math.max(0, count - OWN_SHARE));
+    expect.soft(refused.length, says).toBe(CREATES - OWN_SHARE);
     expect.soft(measured['slowest refusal ms'], says).toBeLessThan(REFUSED_MS);
     expect
       .soft(
@@ -193,7 +195,7 @@ it.each([400, 1_500])(
 it('a separate gateway loses no call while its connections are renewed', needs('server'), async () => {
   const { url, server, gateway } = await startApart({ GRPC_MAX_AGE_MS: '1500' });
   const callers = new Callers({ grpc: server.grpc, http: gateway.http, each: 8, pauseMs: 0 });
-  await sleep(8_000);
+  await sleep(4_000);
   const creates = (await callers.stop()).filter(({ protocol }) => protocol === 'rest');
   const { good, bad } = summary(creates);
   figure('gateway apart, connections renewed every 1.5 s', { good, bad: JSON.stringify(bad) });

@@ -1,8 +1,6 @@
-import { mkdtemp } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
-import { expect, inject, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { STREAM_REFUSED } from '../../bench/load/grpc-connection.js';
 import { needs } from '../support/needs.js';
 import type { Load } from './programs/load-result.js';
@@ -24,16 +22,10 @@ const USUAL_AGAIN_MS = 2_000;
 
 interface Overload {
   readonly kind: string;
-  /** Default: a database on MySQL. */
-  readonly createDatabase?: () => Promise<string>;
   readonly settings: Readonly<Record<string, string>>;
   readonly load: Partial<Load>;
   /** The statuses that calls must end with, each at least once. */
   readonly ends: readonly number[];
-}
-
-async function databaseInFile(): Promise<string> {
-  return `sqlite:${join(await mkdtemp(join(inject('temporaryFolder'), 'overload-')), 'routes.db')}`;
 }
 
 const SERVED = [status.OK, status.RESOURCE_EXHAUSTED];
@@ -47,14 +39,6 @@ const OVERLOADS: readonly Overload[] = [
     ends: SERVED,
   },
   {
-    kind: `${CONNECTIONS} connections, on the embedded database`,
-    createDatabase: databaseInFile,
-    settings: {},
-    load: { connections: CONNECTIONS },
-    ends: SERVED,
-  },
-  { kind: '64 connections that ignore HTTP/2 settings', settings: {}, ...HEEDLESS },
-  {
     kind: '64 connections that ignore HTTP/2 settings, with a heap of 512 MiB',
     settings: { NODE_OPTIONS: '--max-old-space-size=512' },
     ...HEEDLESS,
@@ -64,8 +48,8 @@ const OVERLOADS: readonly Overload[] = [
 it.each(OVERLOADS.map((overload) => [overload.kind, overload] as const))(
   'creates over %s: the excess is refused, no acknowledged create is lost, and memory stays bounded',
   needs('server'),
-  async (kind, { createDatabase = databaseOnMysql, settings, load: overload, ends }) => {
-    const url = await createDatabase();
+  async (kind, { settings, load: overload, ends }) => {
+    const url = await databaseOnMysql();
     const service = await startProcess({ DATABASE_URL: url, ...settings });
     const load = { connections: 0, callers: CALLS, durationMs: scale.loadMs, ...overload };
     const { result, mib } = await peakMib(service.pid, runLoad(service, load));

@@ -61,7 +61,7 @@ it('requests with unread responses share a limit, and lose their connection beyo
 it('memory stays bounded while a caller sends single bytes', async () => {
   const service = await start();
   const name = 'a caller sends single bytes';
-  const { before, peak } = await attack(service, { name, connections: 400, durationMs: 6_000 });
+  const { before, peak } = await attack(service, { name, connections: 400, durationMs: 4_000 });
   figure(name, { connections: 400, before, peak });
   expect(peak).toBeLessThan(250);
 });

@@ -20,6 +20,7 @@ const gateway: Omit<Gateway, 'replyCache'> = {
   onConnect: ignore,
   drain: ignore,
   onClose: ignore,
+  isForCallers: ({ req }) => req.url === '/for-callers',
 };
 
 async function start(limits: Partial<HttpLimits> = {}): Promise<{ server: HttpServer; port: number }> {
@@ -51,10 +52,23 @@ describe('the HTTP server with TLS', () => {
     await once(socket.resume(), 'close');
   });
 
-  it('counts connections with incomplete handshakes against the limit', async () => {
-    const { port } = await start({ maxConnections: 2 });
-    await stall(2, port, HELLO);
+  it('ends an incomplete handshake for a connection beyond the limit', async () => {
+    const { port } = await start({ maxConnections: 1 });
+    const { closed } = await stall(1, port, HELLO);
+    await shakeHands(`127.0.0.1:${port}`, { ca: authority.cert });
+    await closed;
+  });
+
+  it('refuses a connection beyond the limit if the clients of all others have shown a valid token', async () => {
+    const { port } = await start({ maxConnections: 1 });
+    const socket = await shakeHands(`127.0.0.1:${port}`, { ca: authority.cert });
+    const received = async (path: string): Promise<string> => {
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      return String(await once(socket, 'data'));
+    };
+    expect(await received('/for-callers')).toContain('answered');
     await expect(shakeHands(`127.0.0.1:${port}`, { ca: authority.cert })).rejects.toThrow();
+    expect(await received('/')).toContain('answered');
   });
 
   it('answers 400 to non-HTTP data over TLS, and closes connections without TLS', async () => {

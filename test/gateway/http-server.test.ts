@@ -38,6 +38,7 @@ function answering(onRequest: RequestListener): Listeners {
     onConnect: ignore,
     drain: ignore,
     onClose: ignore,
+    isForCallers: ({ req }) => req.url === '/for-callers',
   };
 }
 
@@ -103,30 +104,6 @@ describe('an HTTP server', () => {
     expect(performance.now() - answeredAt).toBeGreaterThan(950);
   });
 
-  it('closes connections beyond its limit at once, and accepts new ones when one has ended', async () => {
-    const { open: connectTo } = await startServer(
-      answering((_, response) => response.end('answered')),
-      {
-        maxConnections: 1,
-      },
-    );
-    const first = await connectTo();
-    await (
-      await connectTo()
-    ).closed;
-    first.socket.write(get('/'));
-    await expect.poll(first.received).toContain('answered');
-    first.socket.destroy();
-    await expect
-      .poll(async () => {
-        const next = await connectTo();
-        next.socket.write(get('/'));
-        await Promise.race([next.closed, once(next.socket, 'data')]);
-        return next.received();
-      })
-      .toContain('answered');
-  });
-
   it.each([
     { what: 'nothing more', bytes: '' },
     { what: 'a byte now and then', bytes: 'x' },
@@ -189,6 +166,73 @@ describe('an HTTP server', () => {
     socket.write(get('/', `A: ${'a'.repeat(16_384)}\r\n`));
     await closed;
     expect(asked).toBe(0);
+  });
+});
+
+describe('a connection beyond the limit', () => {
+  /** Requests a path, and waits for the response. */
+  async function answered({ socket, received }: Client, path: string): Promise<void> {
+    socket.write(get(path));
+    await expect.poll(received).toContain(`answered ${path}`);
+  }
+  const onRequest: RequestListener = ({ url = '' }, response) => response.end(`answered ${url}`);
+
+  it('takes the place of the one that has been idle for longest', async () => {
+    const { open: connectTo } = await startServer(answering(onRequest), { maxConnections: 3 });
+    const [first, second, third] = [await connectTo(), await connectTo(), await connectTo()];
+    for (const client of [second, first, third]) await answered(client, '/1');
+    await answered(second, '/2');
+    await answered(await connectTo(), '/3');
+    await first.closed;
+    for (const client of [second, third]) await answered(client, '/4');
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['part of a head', 'GET / HT'],
+  ])('takes the place of one that has sent %s', async (_, bytes) => {
+    const { open: connectTo } = await startServer(answering(onRequest), { maxConnections: 1 });
+    const silent = await connectTo();
+    silent.socket.write(bytes);
+    await answered(await connectTo(), '/');
+    await silent.closed;
+  });
+
+  it('is refused if all others have a request in progress, and accepted afterwards', async () => {
+    const waiting = held();
+    const { open: connectTo } = await startServer(answering(waiting.onRequest), { maxConnections: 1 });
+    const first = await connectTo();
+    first.socket.write(get('/1') + get('/2'));
+    await expect.poll(waiting.arrived).toEqual(['/1', '/2']);
+    await (
+      await connectTo()
+    ).closed;
+    waiting.answer();
+    await expect.poll(first.received).toMatch(/\/1[^]*\/2/);
+    const second = await connectTo();
+    await first.closed;
+    second.socket.write(get('/3'));
+    await expect.poll(waiting.arrived).toContain('/3');
+  });
+
+  it('is refused if the clients of all others have had responses for callers', async () => {
+    const { open: connectTo } = await startServer(answering(onRequest), { maxConnections: 1 });
+    const first = await connectTo();
+    await answered(first, '/for-callers');
+    await answered(first, '/for-anybody');
+    await (
+      await connectTo()
+    ).closed;
+    await answered(first, '/again');
+    first.socket.destroy();
+    await expect
+      .poll(async () => {
+        const next = await connectTo();
+        next.socket.write(get('/next'));
+        await Promise.race([next.closed, once(next.socket, 'data')]);
+        return next.received();
+      })
+      .toContain('answered /next');
   });
 });
 

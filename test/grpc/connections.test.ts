@@ -24,7 +24,14 @@ import {
 } from '../support/http2-frames.js';
 import { LIMITS } from '../support/grpc-limits.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
-import { connectTo, type TestServer, ECHO, startTestServer, SLOW } from '../support/test-grpc-server.js';
+import {
+  connectTo,
+  type TestServer,
+  ECHO,
+  GUARDED,
+  startTestServer,
+  SLOW,
+} from '../support/test-grpc-server.js';
 
 const MESSAGE = framed(Buffer.from('m'));
 const EMPTY_SETTINGS = frame(SETTINGS, 0, 0, Buffer.alloc(0));
@@ -47,6 +54,14 @@ async function echoes(session: ClientHttp2Session): Promise<void> {
   expect(code).toBe(status.OK);
 }
 
+/** Whether the server answers on a new connection. */
+async function accepted(server: TestServer): Promise<boolean> {
+  return echoes(connectTo(server)).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** Resolves when two other connections, opened one after the other, have been closed as idle. */
 async function outlived(server: TestServer): Promise<string> {
   for (let ended = 0; ended < 2; ended++) await once(connectTo(server), 'goaway');
@@ -58,22 +73,6 @@ function streamsOf(session: ClientHttp2Session): number | undefined {
 }
 
 describe('a connection', () => {
-  it('is refused beyond the limit, and accepted when another has ended', async () => {
-    const server = await startTestServer({ limits: { maxConnections: 2 } });
-    const [first, second] = [connectTo(server), connectTo(server)];
-    await Promise.all([echoes(first), echoes(second)]);
-    await once(socketTo(server), 'close');
-    first.destroy();
-    await expect
-      .poll(() =>
-        echoes(connectTo(server)).then(
-          () => true,
-          () => false,
-        ),
-      )
-      .toBe(true);
-  });
-
   it('is closed if it does not begin with HTTP/2', async () => {
     const server = await startTestServer({ times: FAST });
     const [silent, slow] = [socketTo(server), socketTo(server)];
@@ -214,6 +213,88 @@ describe('a connection', () => {
     const pinging = setInterval(() => session.ping(() => undefined), 50);
     await once(session, 'goaway');
     clearInterval(pinging);
+  });
+});
+
+describe('a connection beyond the limit', () => {
+  /** The limit of most tests. */
+  const ONE = { limits: { maxConnections: 1 } };
+
+  it('takes the place of the one that has been idle for longest, which is told to go', async () => {
+    const server = await startTestServer({ limits: { maxConnections: 3 } });
+    const [first, second, third] = [connectTo(server), connectTo(server), connectTo(server)];
+    for (const session of [second, first, third]) await echoes(session);
+    await echoes(second);
+    const goaway = once(first, 'goaway');
+    const closed = once(first, 'close');
+    await echoes(connectTo(server));
+    expect(await goaway).toEqual([constants.NGHTTP2_NO_ERROR, expect.anything(), undefined]);
+    await closed;
+    await Promise.all([second, third].map(echoes));
+  });
+
+  it('takes the place of one that has sent nothing', async () => {
+    const server = await startTestServer(ONE);
+    const closed = once(socketTo(server).resume(), 'close');
+    await echoes(connectTo(server));
+    await closed;
+  });
+
+  it('takes the place of one that takes no notice of its end', async () => {
+    const server = await startTestServer(ONE);
+    // More than may be open while they end.
+    for (let times = 0; times < 100; times++) {
+      const rude = socketTo(server, true);
+      rude.write(Buffer.concat([PREFACE, EMPTY_SETTINGS, ACKNOWLEDGED]));
+      await once(rude.resume(), 'data');
+    }
+    await echoes(connectTo(server));
+  });
+
+  it.each([
+    ['a call', SLOW],
+    ['a watch', WATCH_PATH],
+  ])('is refused if all others have %s in progress, and accepted afterwards', async (_, path) => {
+    const server = await startTestServer({ ...ONE, times: FAST });
+    const session = connectTo(server);
+    const stream = requestOn(session, path).on('error', () => undefined);
+    stream.end(framed(new Uint8Array()));
+    await (path === SLOW ? server.arrived(1) : once(stream, 'data'));
+    await once(socketTo(server), 'close');
+    await once(socketTo(server), 'close');
+    expect(session.closed).toBe(false);
+    stream.close(constants.NGHTTP2_CANCEL);
+    await expect.poll(() => accepted(server)).toBe(true);
+  });
+
+  it('is refused if the clients of all others have shown a valid token', async () => {
+    const caller = { subject: 'caller', scopes: new Set(['s']) };
+    const authenticator = { authenticate: () => ({ ok: true, caller, rememberUntilMs: 0 }) as const };
+    const server = await startTestServer({ ...ONE, authenticator });
+    const session = connectTo(server);
+    expect(await outcomeOf(requestOn(session, GUARDED).end(MESSAGE))).toMatchObject({ code: status.OK });
+    await once(socketTo(server), 'close');
+    await echoes(session);
+    session.destroy();
+    await expect.poll(() => accepted(server)).toBe(true);
+  });
+
+  it('takes the place of one whose client has shown an invalid token', async () => {
+    const server = await startTestServer(ONE);
+    const session = connectTo(server);
+    const { code } = await outcomeOf(requestOn(session, GUARDED).end(MESSAGE));
+    expect(code).toBe(status.UNAUTHENTICATED);
+    const goaway = once(session, 'goaway');
+    await echoes(connectTo(server));
+    await goaway;
+  });
+
+  it('is accepted for one of many that come at once', async () => {
+    const server = await startTestServer(ONE);
+    const sessions = Array.from({ length: 200 }, () => connectTo(server));
+    const outcomes = await Promise.allSettled(sessions.map(echoes));
+    expect(outcomes.some((outcome) => outcome.status === 'fulfilled')).toBe(true);
+    await expect.poll(() => accepted(server)).toBe(true);
   });
 });
 

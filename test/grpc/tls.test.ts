@@ -47,11 +47,25 @@ describe('the gRPC server with TLS', () => {
     await once(socket.resume(), 'close');
   });
 
-  it('counts connections with incomplete handshakes against the limit', async () => {
-    const server = await openSecured({ limits: { maxConnections: 2 } });
-    await stall(2, portOf(server.address), HELLO);
-    const third = shakeHands(server.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
-    await expect(third).rejects.toThrow();
+  it('ends an incomplete handshake for a connection beyond the limit', async () => {
+    const server = await openSecured({ limits: { maxConnections: 1 } });
+    const { closed } = await stall(1, portOf(server.address), HELLO);
+    await shakeHands(server.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
+    await closed;
+  });
+
+  it('refuses a connection beyond the limit if all others have a call in progress', async () => {
+    const server = await openSecured({ limits: { maxConnections: 1 } });
+    const busy = connectHttp2(`https://${server.address}`, { ca: authority.cert });
+    const call = outcomeOf(requestOn(busy, SLOW).end(framed(Buffer.from('a'))));
+    await server.arrived(1);
+    const second = shakeHands(server.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
+    await expect(second).rejects.toThrow();
+    server.answer();
+    expect(await call).toMatchObject({ code: 0 });
+    const goaway = once(busy, 'goaway');
+    await shakeHands(server.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
+    await goaway;
   });
 
   it('announces to each connection its share of streams', async () => {

@@ -323,7 +323,10 @@ describe('the deadline of a call', () => {
       return { code: status.OK, details: '', trailers: new Metadata() };
     };
     const begun = performance.now();
-    const call = new GrpcJsCall(ECHO, innermost, pipeline, deadlineMs, { sentHeaders: {} });
+    const call = new GrpcJsCall(ECHO, innermost, pipeline, deadlineMs, {
+      stream: { sentHeaders: {} },
+      client: { authenticated: () => undefined },
+    });
     vi.setSystemTime(Date.now() + 3_600_000);
     const metadata = new Metadata();
     metadata.set(TIMEOUT_MS_KEY, String(ownMs));

@@ -2,6 +2,7 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { createPipeline } from '../../src/calls/pipeline.js';
+import type { Authenticator } from '../../src/auth/authenticator.js';
 import type { Method } from '../../src/calls/call.js';
 import { Health } from '../../src/grpc/health.js';
 import {
@@ -19,8 +20,8 @@ import { pipelineOptions } from './pipeline-options.js';
 
 /** Returns the request message. */
 export const ECHO = '/test.Service/Echo';
-/** Rejects every call: no token is valid. */
-const GUARDED = '/test.Service/Guarded';
+/** Requires a token, and returns the request message. */
+export const GUARDED = '/test.Service/Guarded';
 /** Responds after a call of `answer`. */
 export const SLOW = '/test.Service/Slow';
 
@@ -40,6 +41,8 @@ export interface TestServerOptions {
   readonly limits?: Partial<Limits>;
   readonly times?: Partial<GrpcTimes>;
   readonly tls?: ServerTls;
+  /** Default: one to which no token is valid. */
+  readonly authenticator?: Authenticator;
   /** Default: true. */
   readonly reflection?: boolean;
   readonly mostStreamingCalls?: number;
@@ -47,9 +50,13 @@ export interface TestServerOptions {
   readonly onConnectionError?: (reason: string) => void;
 }
 
+const REFUSING: Authenticator = {
+  authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: 'No token.' }),
+};
+
 /** Starts a test server. It is closed when the test ends. */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
-  const { limits = {}, times = {}, tls, reflection = true, ...given } = options;
+  const { limits = {}, times = {}, tls, reflection = true, authenticator = REFUSING, ...given } = options;
   const { mostStreamingCalls, observeStreaming, onConnectionError } = given;
   const log: Record<string, unknown>[] = [];
   const logger = pino(
@@ -72,17 +79,11 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     bytesMethod(SLOW, 'public', slow),
     ...health.methods(),
   ];
-  const refusing = {
-    authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: 'No token.' }) as const,
-  };
   const all = { ...LIMITS, ...limits };
   const server = await startGrpcServer({
     address: '127.0.0.1:0',
     methods,
-    pipeline: createPipeline(
-      methods,
-      pipelineOptions({ authenticator: refusing, deadlineMs: all.deadlineMs }, logger),
-    ),
+    pipeline: createPipeline(methods, pipelineOptions({ authenticator, deadlineMs: all.deadlineMs }, logger)),
     health,
     reflection,
     limits: all,

@@ -21,7 +21,6 @@ const { maxCalls, maxConnections } = readConfig({}).limits;
 const MANY = { connections: 128, streams: 128 };
 const CREATE = '/routing.v1.RouteService/CreateRoute';
 const GET = '/routing.v1.RouteService/GetRoute';
-const CHECK = '/grpc.health.v1.Health/Check';
 
 /** Creates a route of nearly 64 KiB, and returns the message of a get for it. */
 async function largestRoute(client: RouteServiceClient): Promise<Uint8Array> {
@@ -54,7 +53,7 @@ async function memoryUnder(
   const message = Buffer.from(await messageFor(client)).toString('base64');
   client.close();
   const before = rssMib(pid);
-  const all = { grpc, tls, token: tokenFor({ sub: 'attacker' }), message, ...MANY, durationMs: 5_000 };
+  const all = { grpc, tls, token: tokenFor({ sub: 'attacker' }), message, ...MANY, durationMs: 3_000 };
   const { mib } = await peakMib(pid, startProgram('bound-attack', { ...all, ...attack }).message('done'));
   figure(`${name}, ${path}, ${connections} connections${tls ? ' with TLS' : ''}`, {
     'RSS MiB before': before,
@@ -74,13 +73,12 @@ it('many compressed messages on each stream take less than four times the memory
   expect(await memoryUnder(attack)).toBeLessThan(4 * MEMORY_MIB);
 });
 
-it.each([CREATE, CHECK])('half-sent messages of 64 KiB fit in half of the memory limit: %s', async (path) => {
-  expect(await memoryUnder({ name: 'halfMessages', path })).toBeLessThan(MEMORY_MIB / 2);
+it('half-sent messages of 64 KiB fit in half of the memory limit', async () => {
+  expect(await memoryUnder({ name: 'halfMessages', path: CREATE })).toBeLessThan(MEMORY_MIB / 2);
 });
 
 it.each([
   { connections: MANY.connections, streams: MANY.streams, tls: false, most: MEMORY_MIB },
-  { connections: maxConnections, streams: 2, tls: false, most: MEMORY_MIB },
   { connections: maxConnections, streams: 2, tls: true, most: MEMORY_MIB },
   // The settings that operations.md advises for half of the memory, with the young generation of such a container.
   {
@@ -98,10 +96,7 @@ it.each([
   },
 );
 
-it.each([
-  [MANY.connections, MANY.streams],
-  [maxConnections, 2],
-])('as many streams as a client can open fit in memory: %d connections', async (connections, streams) => {
-  const attack = { name: 'heads', path: CREATE, token: '', connections, streams } as const;
+it('as many streams as a client can open fit in memory', async () => {
+  const attack = { name: 'heads', path: CREATE, token: '', connections: maxConnections, streams: 2 } as const;
   expect(await memoryUnder(attack)).toBeLessThan(MEMORY_MIB);
 });

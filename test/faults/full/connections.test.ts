@@ -16,7 +16,7 @@ const MOST = readConfig({}).limits.maxConnections;
 /** The number of connections that may leave SETTINGS unacknowledged before the service ends some of them. */
 const UNACKNOWLEDGED = MOST / 8;
 /** The number of measured connections of each kind. */
-const MEASURED = 1_000;
+const MEASURED = 400;
 /** The largest frame that a server accepts by default, and the most frames of a header block that nghttp2 accepts. */
 const FRAME_BYTES = 16_384;
 const BLOCK_FRAMES = 9;

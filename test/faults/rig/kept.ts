@@ -1,13 +1,45 @@
 import { status } from '@grpc/grpc-js';
+import { median } from '../../../bench/load/percentile.js';
 import { tokenFor } from '../../support/service.js';
 import type { Load } from '../programs/load-result.js';
 import { runLoad } from './load-process.js';
 import type { ServiceProcess } from './service-process.js';
 
-const ROUNDS = 3;
+const FEWEST_ROUNDS = 3;
+/** The most rounds of a comparison. */
+export const MOST_ROUNDS = 7;
+
+/** What is left of a rate. */
+export interface Share {
+  /** The part: the median of the rounds. */
+  readonly kept: number;
+  /** The rates beside what is plain, and beside what is odd, in each round. */
+  readonly plain: readonly number[];
+  readonly odd: readonly number[];
+}
+
+/**
+ * Compares a rate beside something odd with the rate beside something plain, in three rounds or, as long as less than
+ * the goal is left, up to seven: whatever else runs on the machine disturbs single rounds.
+ */
+export async function shareOf(
+  goal: number,
+  plain: (round: number) => Promise<number>,
+  odd: (round: number) => Promise<number>,
+): Promise<Share> {
+  const rates: { readonly plain: number[]; readonly odd: number[] } = { plain: [], odd: [] };
+  const kept = (): number => median(rates.odd.map((rate, round) => rate / (rates.plain[round] ?? 0)));
+  for (let round = 0; round < FEWEST_ROUNDS || (round < MOST_ROUNDS && kept() < goal); round++) {
+    rates.plain.push(await plain(round));
+    rates.odd.push(await odd(round));
+  }
+  return { kept: kept(), ...rates };
+}
 
 /** What one caller does beside many others. */
 export interface Beside {
+  /** The part of their creates that the others shall keep. */
+  readonly goal: number;
   readonly durationMs: number;
   /** What the caller sends in a round; default: nothing. */
   readonly odd?: ((round: number) => Partial<Load>) | undefined;
@@ -21,20 +53,15 @@ export interface Beside {
   readonly others?: Partial<Load> | undefined;
 }
 
-/** What the others kept. */
-export interface Kept {
-  /** The part of their creates: the median of three rounds, of which each compares the odd calls with plain ones. */
-  readonly kept: number;
-  /** The creates per second beside plain calls, and beside odd ones, in each round. */
-  readonly plain: readonly number[];
-  readonly odd: readonly number[];
+/** What the others kept of their creates. */
+export interface Kept extends Share {
   /** How many of their creates failed beside odd calls. */
   readonly failed: number;
 }
 
 /** Measures what the creates of many others keep beside one caller. */
 export async function keptBeside(service: ServiceProcess, beside: Beside): Promise<Kept> {
-  const { durationMs, through = service, callers = 128 } = beside;
+  const { goal, durationMs, through = service, callers = 128 } = beside;
   const round = async (odd: Partial<Load> | undefined, others: Partial<Load> = {}) => {
     const token = tokenFor({ sub: 'odd' });
     const one = odd && runLoad(through, { connections: 1, durationMs, token, ...odd });
@@ -47,14 +74,15 @@ export async function keptBeside(service: ServiceProcess, beside: Beside): Promi
     await one;
     return { goodRate, failed: sent - (ends[status.OK] ?? 0) };
   };
-  const [plain, odd]: [number[], number[]] = [[], []];
   let failed = 0;
-  for (let number = 0; number < ROUNDS; number++) {
-    plain.push((await round(beside.plain)).goodRate);
-    const result = await round(beside.odd?.(number), beside.others);
-    odd.push(result.goodRate);
-    failed += result.failed;
-  }
-  const ratios = odd.map((rate, i) => rate / (plain[i] ?? 0)).sort((a, b) => a - b);
-  return { kept: ratios[ROUNDS >> 1] ?? 0, plain, odd, failed };
+  const share = await shareOf(
+    goal,
+    async () => (await round(beside.plain)).goodRate,
+    async (number) => {
+      const result = await round(beside.odd?.(number), beside.others);
+      failed += result.failed;
+      return result.goodRate;
+    },
+  );
+  return { ...share, failed };
 }

@@ -18,10 +18,10 @@ interface Scale {
 
 const SCALES: Readonly<Record<string, Scale>> = {
   short: {
-    loadMs: 2_000,
+    loadMs: 1_500,
     kills: 1,
-    soakMs: 40_000,
-    quietMs: 60_000,
+    soakMs: 25_000,
+    quietMs: 35_000,
     pingMs: 5_000,
     awayMs: [60],
     besideLocks: [128],

@@ -1,0 +1,254 @@
+import { once } from 'node:events';
+import { get as httpGet, type IncomingMessage } from 'node:http';
+import { connect } from 'node:http2';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { status } from '@grpc/grpc-js';
+import { expect, it, onTestFinished } from 'vitest';
+import { median } from '../../bench/load/percentile.js';
+import { cpuMs } from '../../bench/process-usage.js';
+import { GetRouteRequest } from '../../src/gen/routing/v1/route_service.js';
+import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+import { socketTo } from '../support/http2-frames.js';
+import { post } from '../support/requests.js';
+import { tokenFor } from '../support/service.js';
+import type { AttackRequest, RestAttack } from './programs/rest-attack.js';
+import { figure } from './rig/figures.js';
+import { shareOf } from './rig/kept.js';
+import { startProgram } from './rig/load-process.js';
+import { type ServiceProcess, startProcess } from './rig/service-process.js';
+
+const GET = '/routing.v1.RouteService/GetRoute';
+const WATCH = '/grpc.health.v1.Health/Watch';
+const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
+const LIST_SERVICES = framed(Buffer.from([0x3a, 0x00]));
+const ROUTE_X = framed(GetRouteRequest.encode({ routeId: 'x' }).finish());
+/** How often a request is made for each measurement. */
+const TIMES = 200;
+const DOTS = '.'.repeat(8_192);
+
+function getting(path: string, token: string): AttackRequest {
+  return { path, headers: { authorization: `Bearer ${token}` } };
+}
+
+function creating(body: string): AttackRequest {
+  const headers = {
+    authorization: `Bearer ${tokenFor({ sub: 'attacker' })}`,
+    'content-type': 'application/json',
+  };
+  return { path: '/v1/routing', method: 'POST', headers, body };
+}
+
+/** What one client sends again and again. */
+interface Cost {
+  readonly what: string;
+  /** Requests a second. */
+  readonly rate: number;
+  /** The request over REST, or the token of a call over gRPC. */
+  readonly sent: { readonly request: AttackRequest } | { readonly token: string };
+  /** The most plain gets that one of them may cost. */
+  readonly most: number;
+}
+
+const COSTS: readonly Cost[] = [
+  {
+    what: 'tokens of 8 KiB of dots over REST',
+    most: 3,
+    rate: 300,
+    sent: { request: getting('/v1/routing/x', DOTS) },
+  },
+  { what: 'tokens of 8 KiB of dots over gRPC', most: 3, rate: 300, sent: { token: DOTS } },
+  {
+    what: 'targets of 2,047 percent signs',
+    rate: 300,
+    most: 3,
+    sent: { request: getting(`/v1/routing/${'%'.repeat(2_047)}`, '') },
+  },
+  {
+    what: 'creates of a path of 2,047 percent signs, with a token',
+    rate: 300,
+    most: 6,
+    sent: {
+      request: creating(JSON.stringify({ method: 'GET', path: `/${'%'.repeat(2_047)}`, handler: 'h' })),
+    },
+  },
+  {
+    what: 'bodies of 64 KiB of numbers, with a token',
+    rate: 60,
+    most: 30,
+    sent: { request: creating(`[${'1,'.repeat(32_700)}1]`) },
+  },
+  {
+    what: 'bodies of 6,000 unknown fields, with a token',
+    rate: 60,
+    most: 30,
+    sent: {
+      request: creating(`{${Array.from({ length: 6_000 }, (_, i) => `"f${i}":1`).join(',')}}`),
+    },
+  },
+  {
+    what: 'requests for the largest page',
+    rate: 389,
+    most: 8,
+    sent: { request: { path: '/docs/swagger-ui.js', headers: { 'accept-encoding': 'identity' } } },
+  },
+];
+
+/** Creates a route over REST. @returns its id */
+async function created({ http }: ServiceProcess, token: string): Promise<string> {
+  const response = await post({ httpUrl: http }, undefined, { authorization: `Bearer ${token}` });
+  return ((await response.json()) as { id: string }).id;
+}
+
+async function start(settings: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> {
+  return startProcess({ DATABASE_URL: 'sqlite::memory:', ...settings });
+}
+
+it.each(COSTS)('one of $rate $what a second costs no more than $most plain gets', async (cost) => {
+  const { what, rate, sent, most } = cost;
+  const service = await start();
+  const token = tokenFor();
+  const routeId = await created(service, token);
+  const message = GetRouteRequest.encode({ routeId }).finish();
+  const call = { name: 'a client makes calls', message: Buffer.from(message).toString('base64') } as const;
+  const requests = { name: 'a client makes requests' } as const;
+  /** How many requests are answered in a millisecond of processor time, which a busy machine hardly changes. */
+  const perMs = async (one: Pick<RestAttack, 'name'> & Partial<RestAttack>): Promise<number> => {
+    const { grpc, http, ops, pid } = service;
+    const to = { grpc, http: new URL(http).host, ops, token, connections: 8, times: TIMES };
+    const before = cpuMs(pid);
+    await startProgram('rest-attack', { ...to, durationMs: 0, ...one }).message('done');
+    return TIMES / (cpuMs(pid) - before);
+  };
+  const plain = 'token' in sent ? call : { ...requests, request: getting(`/v1/routing/${routeId}`, token) };
+  const odd = 'token' in sent ? { ...call, ...sent } : { ...requests, ...sent };
+  await perMs(plain);
+  await perMs(odd);
+  const share = await shareOf(
+    1 / most,
+    () => perMs(plain),
+    () => perMs(odd),
+  );
+  const [plainMs, oddMs] = [1 / median(share.plain), 1 / median(share.odd)];
+  const left = (ms: number): number => Math.max(0, 1 - (rate * ms) / 1_000);
+  figure(`${rate} ${what} a second`, {
+    'ms each': oddMs,
+    'ms of a plain get': plainMs,
+    'others keep': left(oddMs) / left(plainMs),
+  });
+  expect(share.kept, JSON.stringify(share)).toBeGreaterThanOrEqual(1 / most);
+});
+
+/** The places of one port, fewer than by default, and how long a client that has lost its place waits, in milliseconds. */
+const PLACES = 200;
+const AGAIN_MS = 1_000;
+const CHECK = '/grpc.health.v1.Health/Check';
+const EMPTY = framed(new Uint8Array());
+
+/** Keeps as many connections as there are places, each with a request now and then, and connects again whenever one ends. */
+function crowd(
+  connectAndAsk: () => { once(event: 'close', listener: () => void): unknown; destroy(): void },
+): void {
+  let over = false;
+  const open = new Set<{ destroy(): void }>();
+  const take = (): void => {
+    if (over) return;
+    const connection = connectAndAsk();
+    open.add(connection);
+    connection.once('close', () => {
+      open.delete(connection);
+      setTimeout(take, AGAIN_MS);
+    });
+  };
+  for (let count = 0; count < PLACES; count++) take();
+  onTestFinished(() => {
+    over = true;
+    for (const connection of open) connection.destroy();
+  });
+}
+
+/** Makes a call over a new connection. @returns its code, or undefined if the connection is closed */
+async function callAlone(
+  grpc: string,
+  path: string,
+  headers = {},
+  body = EMPTY,
+): Promise<number | undefined> {
+  const session = connect(`http://${grpc}`).on('error', () => undefined);
+  try {
+    return (await outcomeOf(requestOn(session, path, headers).end(body))).code;
+  } catch {
+    return undefined;
+  } finally {
+    session.destroy();
+  }
+}
+
+/** The status of a get over a new connection, or undefined if that is closed. */
+async function getAlone(url: string, authorization: string): Promise<number | undefined> {
+  try {
+    const sent = httpGet(url, { agent: false, headers: { authorization } });
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.resume();
+    return response.statusCode;
+  } catch {
+    return undefined;
+  }
+}
+
+it('every new client is answered while others, with a health check now and then, take all places of both ports', async () => {
+  const service = await start({ MAX_CONNECTIONS: String(PLACES) });
+  const { grpc, http } = service;
+  crowd(() => {
+    const socket = socketTo(new URL(http).host).on('error', () => undefined);
+    socket.write('GET /healthz HTTP/1.1\r\nHost: service\r\n\r\n');
+    return socket.resume();
+  });
+  crowd(() => {
+    const session = connect(`http://${grpc}`).on('error', () => undefined);
+    requestOn(session, CHECK)
+      .on('error', () => undefined)
+      .end(EMPTY)
+      .resume();
+    return session;
+  });
+  await sleep(AGAIN_MS);
+  const authorization = `Bearer ${tokenFor()}`;
+  const answers = { rest: [] as unknown[], grpc: [] as unknown[] };
+  const until = performance.now() + 3 * AGAIN_MS;
+  while (performance.now() < until) {
+    answers.rest.push(await getAlone(`${http}/v1/routing/x`, authorization));
+    answers.grpc.push(await callAlone(grpc, GET, { authorization }, ROUTE_X));
+  }
+  figure(`new clients beside ${PLACES} that take all places`, {
+    'over REST': answers.rest.length,
+    'over gRPC': answers.grpc.length,
+  });
+  expect.soft(new Set(answers.rest)).toEqual(new Set([404]));
+  expect.soft(new Set(answers.grpc)).toEqual(new Set([status.NOT_FOUND]));
+  expect.soft(answers.rest.length).toBeGreaterThan(20);
+});
+
+it.each([
+  ['health watches', WATCH, EMPTY],
+  ['reflection calls', REFLECTION, LIST_SERVICES],
+])(
+  'one connection with as many %s as it may have leaves reflection to others',
+  async (what, path, message) => {
+    const service = await start();
+    const hog = connect(`http://${service.grpc}`).on('error', () => undefined);
+    onTestFinished(() => {
+      hog.destroy();
+    });
+    for (let count = 0; count < 300; count++) {
+      const stream = requestOn(hog, path).on('error', () => undefined);
+      stream.resume().write(message);
+      if (path === WATCH) stream.end();
+    }
+    await sleep(200);
+    const codes: unknown[] = [];
+    for (let count = 0; count < 50; count++)
+      codes.push(await callAlone(service.grpc, REFLECTION, {}, LIST_SERVICES));
+    figure(`reflection beside ${what} of one connection`, { answered: codes.length });
+    expect(new Set(codes)).toEqual(new Set([status.OK]));
+  },
+);
