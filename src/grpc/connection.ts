@@ -4,7 +4,6 @@ import type { Client } from '../calls/call.js';
 import type { OpenSocket } from '../edge/open-sockets.js';
 import type { Limits } from '../settings/config.js';
 import { currentNativePart, type EndedSessions } from './ended-sessions.js';
-import type { StreamCount } from './stream-count.js';
 
 /** With more unary calls at work at once than this, a connection is busy. */
 const FEW_CALLS = 2;
@@ -39,7 +38,8 @@ interface CallSample {
 export class Connection implements Client {
   readonly #limits: ConnectionLimits;
   readonly #socket: Socket;
-  readonly #open: OpenSocket | undefined;
+  /** Absent once the client has shown who it is, since the connection is then never ended for a new one. */
+  #open: OpenSocket | undefined;
   readonly #ended: EndedSessions;
   readonly #streamCount: StreamCount;
   #session: ServerHttp2Session | undefined;
@@ -85,18 +85,22 @@ export class Connection implements Client {
     this.#activeAt = now;
     this.#announced = limits.maxStreams;
     const [calls, streamingCalls] = [this.#calls, this.#streamingCalls];
-    const onActivity = this.#onActivity;
+    const [onActivity, finish] = [this.#onActivity, this.#onFinished];
     // One listener for all streams: a closure for each would cost more than all other bookkeeping.
     this.#onStreamClosed = function onStreamClosed(this: ServerHttp2Stream): void {
       if (!calls.delete(this)) streamingCalls.delete(this);
       streamCount.remove();
-      open?.finish();
+      finish();
       onActivity();
     };
   }
 
   readonly #onActivity = (): void => {
     this.#clientActive = true;
+  };
+
+  readonly #onFinished = (): void => {
+    this.#open?.finish();
   };
 
   readonly #onSettings = (): void => {
@@ -249,6 +253,7 @@ export class Connection implements Client {
   /** The connection is never ended for a new one. */
   authenticated(): void {
     this.#open?.keep();
+    this.#open = undefined;
   }
 
   /** Ends the connection and everything that is open on it. */
@@ -271,6 +276,31 @@ export class Connection implements Client {
     if (stream.closed) this.destroy();
     else stream.close(constants.NGHTTP2_CANCEL);
   }
+}
+
+/** The number of open streams on all connections. */
+export class StreamCount {
+  #open = 0;
+  /** Streams that closed in this turn of the event loop. They count until it ends, when Node frees their memory. */
+  #closed = 0;
+
+  get count(): number {
+    return this.#open;
+  }
+
+  add(): void {
+    this.#open += 1;
+  }
+
+  remove(): void {
+    if (this.#closed === 0) setImmediate(this.#free);
+    this.#closed += 1;
+  }
+
+  readonly #free = (): void => {
+    this.#open -= this.#closed;
+    this.#closed = 0;
+  };
 }
 
 /** Whether a unary call waits for the rest of its request, or for its client to read the response. */

@@ -10,9 +10,8 @@ import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { HEAD_MAX_BYTES, type OpenSocket, OpenSockets } from '../edge/open-sockets.js';
 import type { Limits } from '../settings/config.js';
-import { Connection, type ConnectionTimes } from './connection.js';
+import { Connection, type ConnectionTimes, StreamCount } from './connection.js';
 import { EndedSessions } from './ended-sessions.js';
-import { StreamCount } from './stream-count.js';
 import { StreamShare } from './stream-share.js';
 
 /** How many checks there are per sweep; a sweep ends whatever is overdue on any connection. */
