@@ -1,5 +1,5 @@
 import { CONTENDERS, type Kind, KINDS } from './contenders.js';
-import { isMeasured, quartilesOf, valuesOf } from './figures.js';
+import { isMeasured, NOT_MEASURED, quartilesOf, valuesOf } from './figures.js';
 import { median } from './load/percentile.js';
 import { rowOf, type Run } from './run.js';
 
@@ -105,7 +105,7 @@ function barAt({ name, role, rates }: Bar, y: number, xOf: (rate: number) => num
   const style = role === 'own' ? 'bold' : 'soft';
   const base = y + BAR.height - 5;
   const label = text(BAR.left - 10, base, name, style, 'end');
-  if (!isMeasured(rates)) return [label, text(BAR.left + 8, base, 'not measured', 'soft')];
+  if (!isMeasured(rates)) return [label, text(BAR.left + 8, base, NOT_MEASURED, 'soft')];
   const { low, middle, high } = quartilesOf(rates);
   const [from, end, to] = [low, middle, high].map(xOf) as [number, number, number];
   const centre = y + BAR.height / 2;

@@ -30,7 +30,7 @@ const DIGITS = 3;
 /** The most that a figure's spread may be, as a part of the figure. */
 const MOST_SPREAD = 1 / 3;
 /** Stands in place of a figure whose spread is larger. */
-const NOT_MEASURED = 'not measured';
+export const NOT_MEASURED = 'not measured';
 
 /** A figure's values, one for each round that has it. */
 export function valuesOf(measured: Measured | undefined, figure: Figure): number[] {
@@ -67,7 +67,8 @@ function spreadOf(values: readonly number[]): number {
 }
 
 /**
- * Formats the values of all rounds as their median and, behind "±", the distance to the farther quartile, with one digit. The median ends with the same place, but has at least one digit and at most three.
+ * Formats the values of all rounds as their median and, behind "±", the distance to the farther quartile, with one digit.
+ * The median ends with the same place, but has at least one digit and at most three.
  *
  * @returns an empty string when there are no values, and "not measured" when they are too far apart
  */

@@ -90,7 +90,7 @@ class IdleSockets {
 export class OpenSockets {
   readonly #server: Server;
   readonly #most: number;
-  readonly #open = new Map<Socket, OpenSocket>();
+  readonly #open = new Set<Socket>();
   readonly #ofSocket = new WeakMap<Socket, OpenSocket>();
   /** With TLS, by the client's address and port. */
   readonly #ofClient = new Map<string, OpenSocket>();
@@ -126,13 +126,13 @@ export class OpenSockets {
   }
 
   destroy(): void {
-    for (const socket of this.#open.keys()) socket.destroy();
+    for (const socket of this.#open) socket.destroy();
   }
 
   #accept(socket: Socket): OpenSocket {
     if (this.#open.size - this.#ending.size >= this.#most) this.#endLongestIdle();
     const open = new OpenSocket(socket, this.#idle);
-    this.#open.set(socket, open);
+    this.#open.add(socket);
     socket.once('close', () => {
       this.#open.delete(socket);
       open.keep();
