@@ -25,7 +25,10 @@ interface GatewayOptions
 }
 
 /** The gateway, as listeners for the events of a `node:http` server. */
-export interface Gateway extends Pick<Transcoder, 'onClientError' | 'onConnect' | 'replyCache'> {
+export interface Gateway extends Pick<
+  Transcoder,
+  'knowsCallerOn' | 'onClientError' | 'onConnect' | 'replyCache'
+> {
   readonly onRequest: RequestListener;
   /** Requests the client's body (status 100) once the guard has admitted the request. */
   readonly onCheckContinue: RequestListener;
@@ -35,12 +38,7 @@ export interface Gateway extends Pick<Transcoder, 'onClientError' | 'onConnect' 
   readonly drain: () => void;
   /** For a closing server whose grace period is over: responds with 503 to requests whose bodies are still arriving. */
   readonly onClose: () => void;
-  /** Whether only a client with a valid token gets such a response. A few such responses are not recognised. */
-  readonly isForCallers: (response: ServerResponse) => boolean;
 }
-
-/** The statuses that paths of the contract have only behind the guard. A malformed head has 400 without it. */
-const BEHIND_GUARD: ReadonlySet<number> = new Set([200, 201, 304, 403, 404, 409]);
 
 /**
  * Creates the gateway: the contract over REST, `GET /healthz`, the pages, and an index of them at the base path.
@@ -64,12 +62,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
   });
   let draining = false;
-  /** The responses to requests outside the contract, which need no token. */
-  const forAnybody = new WeakSet<ServerResponse>();
-  const respond: Transcoder['respond'] = (request, response, answer) => {
-    forAnybody.add(response);
-    transcoder.respond(request, response, answer);
-  };
 
   const healthReply = healthReplies(upstream);
   const health: ReadReply = (exchange) => (draining ? NOT_SERVING : healthReply(exchange));
@@ -87,7 +79,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     router.use(transcode);
     for (const [path, read] of ours) {
       router.all(basePath + path, (request: IncomingMessage, response: ServerResponse) => {
-        respond(request, response, (exchange) => {
+        transcoder.respond(request, response, (exchange) => {
           exchange.template = basePath + path;
           return readOnly(exchange, read);
         });
@@ -95,13 +87,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     }
     return (request, response) => {
       router(request as Request, response as Response, () => {
-        forAnybody.add(response);
         transcode(request, response);
       });
     };
   };
   const shared = crossOrigin(corsOrigins, (request, response) => {
-    respond(request, response, () => ({ status: 204, headers: {} }));
+    transcoder.respond(request, response, () => ({ status: 204, headers: {} }));
   });
   const listener = (transcode: Transcoder['handler']): RequestListener =>
     corsOrigins.length === 0 ? routed(transcode) : shared(routed(transcode));
@@ -118,7 +109,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       draining = true;
     },
     onClose: transcoder.close,
-    isForCallers: (response) => BEHIND_GUARD.has(response.statusCode) && !forAnybody.has(response),
+    knowsCallerOn: transcoder.knowsCallerOn,
   };
 }
 

@@ -33,14 +33,14 @@ export class HttpServer {
   /** Connections that can carry a response (TLS: after the handshake), and whether each client has sent nothing yet. */
   readonly #ready = new Map<Duplex, () => boolean>();
   readonly #sockets: OpenSockets;
-  readonly #isForCallers: Gateway['isForCallers'];
+  readonly #knowsCallerOn: Gateway['knowsCallerOn'];
   #closing = false;
 
   constructor(gateway: Omit<Gateway, 'drain' | 'replyCache'>, limits: HttpLimits, tls?: FollowedTls) {
     const { maxConnections, deadlineMs, httpIdleMs, headMs = 10_000, lastResortMs = 5_000 } = limits;
     const requestMs = headMs + deadlineMs + lastResortMs;
     this.#onClose = gateway.onClose;
-    this.#isForCallers = gateway.isForCallers;
+    this.#knowsCallerOn = gateway.knowsCallerOn;
     const onRequest = this.#accepting(gateway.onRequest);
     const options = {
       // Otherwise Node itself would refuse a request without a host, in its own format.
@@ -116,16 +116,16 @@ export class HttpServer {
     return (request, response) => {
       if (this.#closing) response.setHeader('Connection', 'close');
       const open = this.#sockets.of(request.socket);
-      if (open?.kept === false) this.#follow(response, open);
+      if (open?.kept === false) this.#follow(request.socket, response, open);
       listener(request, response);
     };
   }
 
-  /** Keeps the connection for good once a response shows that its client has a valid token. */
-  #follow(response: ServerResponse, open: OpenSocket): void {
+  /** Keeps the connection for good once its client has shown a valid token. */
+  #follow(socket: Socket, response: ServerResponse, open: OpenSocket): void {
     open.begin();
     response.once('close', () => {
-      if (this.#isForCallers(response)) open.keep();
+      if (this.#knowsCallerOn(socket)) open.keep();
       else open.finish();
     });
   }

@@ -52,6 +52,8 @@ describe('when all places for REST connections are taken, a new connection', () 
 
   it.each([
     ['a created route', '201', `POST /v1/routing HTTP/1.1\r\n${CREATE}${BEARER}`, BODY],
+    ['a malformed body', '400', `POST /v1/routing HTTP/1.1\r\n${CREATE}${BEARER}`, BODY.replace('{', '[')],
+    ['a media type', '415', `POST /v1/routing HTTP/1.1\r\nContent-Length: 1\r\n${BEARER}`, 'x'],
     ['a route that does not exist', '404', `GET ${ROUTE} HTTP/1.1\r\n${BEARER}`, ''],
     [
       'a missing scope',

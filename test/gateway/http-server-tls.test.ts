@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Duplex } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Gateway } from '../../src/gateway/gateway.js';
 import { FollowedTls } from '../../src/edge/tls.js';
@@ -13,14 +14,18 @@ const pair = authority.issue();
 const HELLO = await clientHello(['http/1.1']);
 
 const ignore = (): void => undefined;
+const callers = new WeakSet<Duplex>();
 const gateway: Omit<Gateway, 'replyCache'> = {
-  onRequest: (_, response) => response.end('answered'),
+  onRequest: ({ url, socket }, response) => {
+    callers[url === '/for-callers' ? 'add' : 'delete'](socket);
+    response.end('answered');
+  },
   onCheckContinue: ignore,
   onClientError: (_, socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'),
   onConnect: ignore,
   drain: ignore,
   onClose: ignore,
-  isForCallers: ({ req }) => req.url === '/for-callers',
+  knowsCallerOn: (socket) => callers.has(socket),
 };
 
 async function start(limits: Partial<HttpLimits> = {}): Promise<{ server: HttpServer; port: number }> {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
+import type { Duplex } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -30,7 +31,12 @@ const ignore = (): void => undefined;
 
 type Listeners = Omit<Gateway, 'replyCache'>;
 
-function answering(onRequest: RequestListener): Listeners {
+function answering(respond: RequestListener): Listeners {
+  const callers = new WeakSet<Duplex>();
+  const onRequest: RequestListener = (request, response) => {
+    callers[request.url === '/for-callers' ? 'add' : 'delete'](request.socket);
+    respond(request, response);
+  };
   return {
     onRequest,
     onCheckContinue: onRequest,
@@ -38,7 +44,7 @@ function answering(onRequest: RequestListener): Listeners {
     onConnect: ignore,
     drain: ignore,
     onClose: ignore,
-    isForCallers: ({ req }) => req.url === '/for-callers',
+    knowsCallerOn: (socket) => callers.has(socket),
   };
 }
 

@@ -56,6 +56,8 @@ export interface Transcoder {
    * second. All other requests are served as before.
    */
   readonly close: () => void;
+  /** Whether the server has identified the caller of the latest request on a connection. */
+  readonly knowsCallerOn: (socket: Duplex) => boolean;
   /** The usage of the cache of replies: its look-ups so far, and its entries now; all zero without `replyCacheBytes`. */
   readonly replyCache: CacheFigures;
   /** One sentence for each reason why bindings were left out. Empty unless `unsupported` is `skip`. */
@@ -177,6 +179,7 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     get replyCache() {
       return transcoding.replyCache;
     },
+    knowsCallerOn: (socket) => queues.latestOn(socket)?.callerKnown === true,
     respond: (request, response, answer) => {
       respond(request, response, answer);
     },
