@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import createKnex, { type Knex } from 'knex';
 import type { Database, MysqlDatabase, MysqlTls } from '../settings/database-url.js';
-import { isBusy, isOutOfReach, isWrongServer } from './driver-errors.js';
+import { classify } from './driver-errors.js';
 import { SESSION_FOR_MIGRATIONS, sessionForCalls, setUpSession, type Variables } from './session.js';
 
 /** How long a call waits for a free connection, in milliseconds: less than the default deadline of a call. */
@@ -205,7 +205,7 @@ function openEmbedded(filename: string, busyMs: number): Knex {
   });
   // After a statement that did not get the lock, libsql reports further writes as successful without committing them.
   knex.on('query-error', (error: unknown) => {
-    if (isBusy(error)) usable = false;
+    if (classify(error).kind === 'busy') usable = false;
   });
   return knex;
 }
@@ -234,7 +234,7 @@ class FreshConnections {
   /** Listens for statements that fail. */
   follow(knex: Knex): void {
     knex.on('query-error', (error: unknown) => {
-      if (isWrongServer(error)) this.#moves++;
+      if (classify(error).kind === 'wrong server') this.#moves++;
     });
   }
 }
@@ -348,7 +348,7 @@ export async function reachDatabase(
       return;
     } catch (error) {
       const leftMs = giveUpAt - performance.now();
-      if (leftMs <= 0 || !isOutOfReach(error)) throw error;
+      if (leftMs <= 0 || classify(error).retry === undefined) throw error;
       if (attempt === 1) log(`waiting up to ${waitMs / 1_000} s for the database`);
       await pause(Math.min(pauseMs, leftMs), stop);
       pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);

@@ -3,19 +3,6 @@ import { DEADLINE_PASSED, Failure } from '../registry/failure.js';
 /** The lowest error number of a server; lower ones come from the operating system. */
 const FIRST_SERVER_ERROR = 1000;
 
-/** The SQLSTATE class for a value that the table does not take. Nothing was stored. */
-const VALUE_CLASS = '22';
-/** The SQLSTATE class for a violated constraint: here always a key that exists already. Nothing was stored. */
-const KEY_CLASS = '23';
-/** The SQLSTATE class for errors in the statement: its syntax or access. Nothing was stored. */
-const STATEMENT_CLASS = '42';
-/** The SQLSTATE class for a refused login. */
-const LOGIN_CLASS = '28';
-/** The SQLSTATE of a server that accepts no more connections. */
-const CROWDED_STATE = '08004';
-
-type Numbers = ReadonlySet<number | undefined>;
-
 // Named as in dev.mysql.com/doc/mysql-errors/en/server-error-reference.html and
 // mariadb.com/docs/server/reference/error-codes.
 const ER_DBACCESS_DENIED_ERROR = 1044;
@@ -47,141 +34,144 @@ const ER_QUERY_TIMEOUT = 3024;
 /** Group Replication rolled a commit back: it was in conflict, or the member is not online. */
 const ER_TRANSACTION_ROLLBACK_DURING_COMMIT = 3101;
 
-/** In class 42, but the server refuses the user, or the database does not exist, for example before a restore. */
-const LOGIN_NUMBERS: Numbers = new Set([ER_DBACCESS_DENIED_ERROR, ER_BAD_DB_ERROR]);
-
 /** In class 42, where most errors are bugs: the operator can mend these with a grant. */
-const GRANT_NUMBERS: Numbers = new Set([ER_TABLEACCESS_DENIED_ERROR, ER_COLUMNACCESS_DENIED_ERROR]);
-
-/** In class 42, but the user only has too many connections or statements at the moment. */
-const CROWDED_NUMBERS: Numbers = new Set([ER_TOO_MANY_USER_CONNECTIONS, ER_USER_LIMIT_REACHED]);
-
-/** The statement exceeded the server's time limit and stored nothing. A retry would take as long. */
-const LATE_NUMBERS: Numbers = new Set([ER_STATEMENT_TIMEOUT, ER_QUERY_TIMEOUT]);
-
-/** The server cannot execute the statement. Nothing was stored, and a new connection may lead to a server that can. */
-const WRONG_SERVER_NUMBERS: Numbers = new Set([
-  ER_UNKNOWN_COM_ERROR,
-  ER_OPTION_PREVENTS_STATEMENT,
-  ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION,
-  ER_READ_ONLY_MODE,
-  ER_INNODB_READ_ONLY,
-  ER_TRANSACTION_ROLLBACK_DURING_COMMIT,
+const GRANT_NUMBERS: ReadonlySet<number | undefined> = new Set([
+  ER_TABLEACCESS_DENIED_ERROR,
+  ER_COLUMNACCESS_DENIED_ERROR,
 ]);
-
-/** Errors of a statement that certainly stored nothing, though a retry may succeed. */
-const NOT_EXECUTED_NUMBERS: Numbers = new Set([...WRONG_SERVER_NUMBERS, ER_LOCK_DEADLOCK]);
 
 /** The name of Knex's error for a connection or a response that did not arrive in time. */
 const TIMEOUT = 'KnexTimeoutError';
 
-type Codes = ReadonlySet<string | undefined>;
+/** Result codes of SQLite for a file that cannot be used; extended codes begin with these. */
+const UNUSABLE_FILE = /^SQLITE_(?:LOCKED|IOERR|FULL|READONLY|CANTOPEN)/;
 
-/** Codes of Node's sockets and of mysql2 for a lost connection, whatever was in progress on it. */
-const LOST_CODES: Codes = new Set(['ECONNRESET', 'EPIPE', 'PROTOCOL_CONNECTION_LOST']);
+/** What a class of errors means for the statement. */
+interface Consequences {
+  /**
+   * When another attempt may succeed, possibly over another connection: at once, or only when the database can be reached
+   * again. Undefined if it would fail in the same way.
+   */
+  readonly retry?: 'at once' | 'when reached';
+  /** Whether the failed attempt of an `INSERT` may have stored its rows all the same. */
+  readonly mayHaveStored?: true;
+  /** How callers see it; undefined if it is an error of the service, or of the call's values. */
+  readonly failure?: 'STORE_UNAVAILABLE' | 'DEADLINE_EXCEEDED';
+}
 
-/** Codes for a database that cannot be reached. */
-const AWAY_CODES: Codes = new Set([
-  ...LOST_CODES,
-  'ECONNREFUSED',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ETIMEDOUT',
+const UNAVAILABLE = { failure: 'STORE_UNAVAILABLE' } as const;
+
+const CLASSES = {
+  /** A key exists already. */
+  conflict: {},
+  /** A value of a row, or the length of the statement. */
+  'row refused': {},
+  /** The statement itself; any other of this kind would be refused, too. */
+  'statement refused': {},
+  'login refused': UNAVAILABLE,
+  /** Too many connections or statements at the moment. */
+  crowded: { ...UNAVAILABLE, retry: 'when reached' },
+  /** The statement exceeded the server's time limit, and a retry would take as long. */
+  late: { failure: 'DEADLINE_EXCEEDED' },
+  /** Somebody held a lock on a row, or on the table, for too long. */
+  locked: UNAVAILABLE,
+  deadlock: { ...UNAVAILABLE, retry: 'at once' },
+  /** The connection, and older ones, lead to a server that cannot execute the statement. Nothing was stored. */
+  'wrong server': { ...UNAVAILABLE, retry: 'at once' },
+  /** The server, or a proxy before it, says only that the statement failed. */
+  doubtful: { ...UNAVAILABLE, retry: 'at once', mayHaveStored: true },
+  /** The connection was lost, whatever was in progress on it. */
+  lost: { ...UNAVAILABLE, retry: 'at once', mayHaveStored: true },
+  /** No connection, or no response in time. */
+  unreachable: { ...UNAVAILABLE, retry: 'when reached' },
+  /** Another process kept the embedded database locked for longer than a statement waits. */
+  busy: { ...UNAVAILABLE, retry: 'at once' },
+  /** The embedded database's file, or a server that is not trusted. Its next certificate may be valid. */
+  unusable: UNAVAILABLE,
+  /** Any other error, of a database or not. */
+  other: {},
+} as const satisfies Record<string, Consequences>;
+
+type ErrorClass = keyof typeof CLASSES;
+
+/** What an error of the database means. */
+export interface Classified extends Consequences {
+  readonly kind: ErrorClass;
+}
+
+/** In no class of SQLSTATE that says what they mean. */
+const BY_NUMBER: ReadonlyMap<number, ErrorClass> = new Map([
+  [ER_STATEMENT_TIMEOUT, 'late'],
+  [ER_QUERY_TIMEOUT, 'late'],
+  [ER_LOCK_WAIT_TIMEOUT, 'locked'],
+  [ER_LOCK_DEADLOCK, 'deadlock'],
+  [ER_TOO_MANY_USER_CONNECTIONS, 'crowded'],
+  [ER_USER_LIMIT_REACHED, 'crowded'],
+  [ER_DBACCESS_DENIED_ERROR, 'login refused'],
+  // For example before a restore.
+  [ER_BAD_DB_ERROR, 'login refused'],
+  [ER_NET_PACKET_TOO_LARGE, 'row refused'],
+  [ER_UNKNOWN_COM_ERROR, 'wrong server'],
+  [ER_OPTION_PREVENTS_STATEMENT, 'wrong server'],
+  [ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, 'wrong server'],
+  [ER_READ_ONLY_MODE, 'wrong server'],
+  [ER_INNODB_READ_ONLY, 'wrong server'],
+  [ER_TRANSACTION_ROLLBACK_DURING_COMMIT, 'wrong server'],
 ]);
 
-/** Codes of mysql2 for a server that is not trusted or has no TLS. The server's next certificate may be valid. */
-const DISTRUST_CODES: Codes = new Set(['HANDSHAKE_SSL_ERROR', 'HANDSHAKE_NO_SSL_SUPPORT']);
+/** The SQLSTATE of a server that accepts no more connections, and the classes of what stored nothing. */
+const BY_STATE: ReadonlyMap<string, ErrorClass> = new Map([
+  ['08004', 'crowded'],
+  ['22', 'row refused'],
+  // A violated constraint: here always a key that exists already.
+  ['23', 'conflict'],
+  ['28', 'login refused'],
+  // The statement's syntax or access.
+  ['42', 'statement refused'],
+]);
 
-/** Result codes of SQLite for a file that is busy or cannot be used; extended codes begin with these. */
-const AWAY_SQLITE = /^SQLITE_(?:BUSY|LOCKED|IOERR|FULL|READONLY|CANTOPEN)/;
+/** Codes of Node's sockets and of mysql2. */
+const BY_CODE: ReadonlyMap<string | undefined, ErrorClass> = new Map([
+  ['ECONNRESET', 'lost'],
+  ['EPIPE', 'lost'],
+  ['PROTOCOL_CONNECTION_LOST', 'lost'],
+  ['ECONNREFUSED', 'unreachable'],
+  ['EHOSTUNREACH', 'unreachable'],
+  ['ENETUNREACH', 'unreachable'],
+  ['ENOTFOUND', 'unreachable'],
+  ['EAI_AGAIN', 'unreachable'],
+  ['ETIMEDOUT', 'unreachable'],
+  ['HANDSHAKE_SSL_ERROR', 'unusable'],
+  ['HANDSHAKE_NO_SSL_SUPPORT', 'unusable'],
+]);
 
-/**
- * What an error of a server, or of a proxy in front of it, means. `conflict`: a key exists. `values refused`: other rows
- * may be stored. `refused`: so would be any other statement of this kind. `locked`: somebody held a lock for too long.
- * `passing`: the statement failed for now, but may have been executed all the same; most such errors have the generic
- * SQLSTATE `HY000`, or none.
- */
-type Meaning =
-  'conflict' | 'values refused' | 'refused' | 'login refused' | 'crowded' | 'late' | 'locked' | 'passing';
-
-/** The meanings of errors that are no failure of the database. */
-const REFUSALS: ReadonlySet<Meaning | undefined> = new Set([
-  'conflict',
-  'values refused',
-  'refused',
-] as const);
-
-/** Undefined for errors that do not come from a server. */
-function meaningOf({ errno = 0, sqlState = '', code }: DriverError): Meaning | undefined {
-  if (code?.startsWith('SQLITE_CONSTRAINT') === true)
-    return /_(?:UNIQUE|PRIMARYKEY)$/.test(code) ? 'conflict' : 'values refused';
-  if (errno < FIRST_SERVER_ERROR) return undefined;
-  const sqlClass = sqlState.slice(0, 2);
-  if (LATE_NUMBERS.has(errno)) return 'late';
-  if (errno === ER_LOCK_WAIT_TIMEOUT) return 'locked';
-  if (CROWDED_NUMBERS.has(errno) || sqlState === CROWDED_STATE) return 'crowded';
-  if (LOGIN_NUMBERS.has(errno) || sqlClass === LOGIN_CLASS) return 'login refused';
-  if (sqlClass === KEY_CLASS) return 'conflict';
-  if (sqlClass === VALUE_CLASS || errno === ER_NET_PACKET_TOO_LARGE) return 'values refused';
-  return sqlClass === STATEMENT_CLASS ? 'refused' : 'passing';
+/** Says what an error of the database, of its driver or of Knex means: the one place that judges it. */
+export function classify(error: unknown): Classified {
+  const kind = classOf(facts(error));
+  return { kind, ...CLASSES[kind] };
 }
 
-/** Whether the database refused an `INSERT` because a key exists. This attempt stored nothing. */
-export function isConflict(error: unknown): boolean {
-  return meaningOf(facts(error)) === 'conflict';
+function classOf({ errno = 0, sqlState = '', code, name }: DriverError): ErrorClass {
+  // Most errors of servers have the generic SQLSTATE `HY000`, or none.
+  if (errno >= FIRST_SERVER_ERROR)
+    return BY_NUMBER.get(errno) ?? BY_STATE.get(sqlState) ?? BY_STATE.get(sqlState.slice(0, 2)) ?? 'doubtful';
+  if (name === TIMEOUT) return 'unreachable';
+  if (code?.startsWith('SQLITE_') === true) return classOfSqlite(code);
+  return BY_CODE.get(code) ?? 'other';
 }
 
-/** Whether the database refused an `INSERT` because of one of its rows, or because of its length. Nothing was stored. */
-export function isRefusedForRow(error: unknown): boolean {
-  return meaningOf(facts(error)) === 'values refused';
-}
-
-/** Whether the statement waited in vain for a lock on a row or on the table. This attempt stored nothing. */
-export function isLockWait(error: unknown): boolean {
-  return meaningOf(facts(error)) === 'locked';
-}
-
-/**
- * Whether a retry of the statement may succeed, possibly over another connection. The failed attempt may also have
- * succeeded without a response.
- */
-export function isTransient(error: unknown): boolean {
-  const driverError = facts(error);
-  return meaningOf(driverError) === 'passing' || LOST_CODES.has(driverError.code) || isBusy(error);
-}
-
-/** Whether the failed attempt of an `INSERT` may have stored its rows all the same. */
-export function mayHaveStored(error: unknown): boolean {
-  return isTransient(error) && !isBusy(error) && !NOT_EXECUTED_NUMBERS.has(facts(error).errno);
-}
-
-/** Whether the connection leads to a server that cannot execute the statement. Older connections may lead there too. */
-export function isWrongServer(error: unknown): boolean {
-  return WRONG_SERVER_NUMBERS.has(facts(error).errno);
-}
-
-/** Whether a later attempt to reach the database may succeed, unlike after a refused login. */
-export function isOutOfReach(error: unknown): boolean {
-  const driverError = facts(error);
-  const meaning = meaningOf(driverError);
-  const { code, name } = driverError;
-  return (
-    meaning === 'passing' ||
-    meaning === 'crowded' ||
-    AWAY_CODES.has(code) ||
-    name === TIMEOUT ||
-    isBusy(error)
-  );
+function classOfSqlite(code: string): ErrorClass {
+  if (code.startsWith('SQLITE_BUSY')) return 'busy';
+  if (code.startsWith('SQLITE_CONSTRAINT'))
+    return /_(?:UNIQUE|PRIMARYKEY)$/.test(code) ? 'conflict' : 'row refused';
+  return UNUSABLE_FILE.test(code) ? 'unusable' : 'other';
 }
 
 /** Says, without a final dot, why the database cannot be used at the start. */
 export function troubleWith(error: unknown): string {
-  const driverError = facts(error);
-  if (meaningOf(driverError) === 'login refused')
-    return 'The database named by DATABASE_URL refuses the login';
-  return AWAY_CODES.has(driverError.code) || driverError.name === TIMEOUT
+  const { kind } = classify(error);
+  if (kind === 'login refused') return 'The database named by DATABASE_URL refuses the login';
+  return kind === 'lost' || kind === 'unreachable'
     ? 'The database named by DATABASE_URL cannot be reached'
     : 'The database named by DATABASE_URL cannot be used';
 }
@@ -189,11 +179,6 @@ export function troubleWith(error: unknown): string {
 /** Whether the connection to MySQL ended with this error, so that whatever is sent over it later fails as well. */
 export function endsConnection(error: unknown): boolean {
   return facts(error).fatal === true;
-}
-
-/** Whether another process kept the embedded database locked for longer than a statement waits. */
-export function isBusy(error: unknown): boolean {
-  return facts(error).code?.startsWith('SQLITE_BUSY') === true;
 }
 
 /**
@@ -246,16 +231,13 @@ export class UnfitSession extends Error {
  */
 export function translate(error: unknown, address?: string): unknown {
   if (error instanceof UnfitSession) return storeUnavailable(error);
-  const driverError = facts(error);
-  const { errno, code, sql, name } = driverError;
+  const { errno, code, sql, name } = facts(error);
   const timedOut = name === TIMEOUT;
   if (code === undefined && errno === undefined && !timedOut) return error;
   const bare = new DatabaseError(timedOut ? {} : { code, errno, sql }, address);
-  const meaning = meaningOf(driverError);
-  if (meaning === 'late') return new Failure('DEADLINE_EXCEEDED', DEADLINE_PASSED, { cause: bare });
-  if (meaning !== undefined) return REFUSALS.has(meaning) ? bare : storeUnavailable(bare);
-  const away = timedOut || AWAY_CODES.has(code) || DISTRUST_CODES.has(code) || AWAY_SQLITE.test(code ?? '');
-  return away ? storeUnavailable(bare) : bare;
+  const { failure } = classify(error);
+  if (failure === 'DEADLINE_EXCEEDED') return new Failure(failure, DEADLINE_PASSED, { cause: bare });
+  return failure === undefined ? bare : storeUnavailable(bare);
 }
 
 /** The error for a database that is unavailable, or too slow to provide a connection. */

@@ -2,10 +2,9 @@ import { LRUCache } from 'lru-cache';
 import type { InsertOutcome, NewRoute } from '../registry/route-store.js';
 import { type Route, sameDefinition } from '../registry/route.js';
 import { batched, isWanted, NotSent } from './batch.js';
-import { isConflict, isLockWait } from './driver-errors.js';
 import { keyOf, type LookUps, StoredRoutes } from './look-ups.js';
 import { type NewRouteRow, type StoredRoute, toStored, type UniqueValues } from './route-row.js';
-import type { RouteStatements, RowOfCall, ServedCall } from './statements.js';
+import type { Refusal, RouteStatements, RowOfCall, ServedCall } from './statements.js';
 
 /** The most of anything that is remembered of earlier inserts. */
 const MAX_REMEMBERED = 10_000;
@@ -111,29 +110,52 @@ export class Inserts {
     return (await this.#insertAll(inserts)) as (InsertOutcome | Error)[];
   }
 
+  /**
+   * Inserts what is open, settles what stood in its way, and begins again, until nothing is open or a row stands in the
+   * way that only single statements can find.
+   */
   async #insertInRounds(inserts: readonly Insert[], outcomes: Outcomes): Promise<void> {
     let open = inserts;
-    let refusal: unknown;
+    let refusal: Refusal | undefined;
     for (let round = 1; round <= MAX_ROUNDS && open.length > 0; round++) {
-      const inserted = await this.#rows.insert(open, (wanted) => this.#firstsOf(wanted));
+      const { sent, ...inserted } = await this.#rows.insert(open, (wanted) => this.#firstsOf(wanted));
       ({ refusal } = inserted);
-      if (refusal === undefined && inserted.sent.length === open.length) {
-        this.#allInserted(inserted.sent, outcomes);
-        return;
-      }
-      if (refusal === undefined) {
-        open = this.#settle(open, new StoredRoutes(inserted.sent.map(storedBy)), outcomes, false);
-      } else if (isConflict(refusal) || isLockWait(refusal)) {
-        const stored = await this.#rows.lookUpOnWriter(open.map(uniqueValuesOf), open);
-        open = this.#settle(open, new StoredRoutes(stored.map(toStored)), outcomes, true);
-      }
+      if (refusal === undefined) open = this.#settleBeside(sent, open, outcomes);
+      else if (refusal.kind !== 'row refused') open = await this.#settleStored(open, outcomes);
       open = stillWanted(open, outcomes);
-      if (refusal !== undefined && !isConflict(refusal)) break;
+      if (refusal !== undefined && refusal.kind !== 'conflict') break;
     }
     const [last, ...others] = open;
-    if (last === undefined || others.length > 0 || refusal === undefined) return;
-    if (isLockWait(refusal)) for (const value of valuesOf(last)) this.#locked.set(value, true);
-    outcomes.set(last, this.#rows.failureOf(last, this.#rows.translated(refusal)));
+    if (last !== undefined && others.length === 0 && refusal !== undefined)
+      this.#refuse(last, refusal, outcomes);
+  }
+
+  /** After a statement that stored its rows: they have outcomes, and decide those of others of their batch. */
+  #settleBeside(
+    sent: readonly RowOfCall<Insert>[],
+    inserts: readonly Insert[],
+    outcomes: Outcomes,
+  ): readonly Insert[] {
+    for (const { call, row } of sent) {
+      outcomes.set(call, INSERTED);
+      this.#metNothing(call);
+      if (row.shape !== null) this.#knownShapes.set(call.entry.shape, true);
+    }
+    if (sent.length === inserts.length) return [];
+    const others = inserts.filter((insert) => !outcomes.has(insert));
+    return this.#settle(others, new StoredRoutes(sent.map(storedBy)), outcomes, false);
+  }
+
+  /** After a refusal: looks up what is stored already. */
+  async #settleStored(inserts: readonly Insert[], outcomes: Outcomes): Promise<readonly Insert[]> {
+    const stored = await this.#rows.lookUpOnWriter(inserts.map(uniqueValuesOf), inserts);
+    return this.#settle(inserts, new StoredRoutes(stored.map(toStored)), outcomes, true);
+  }
+
+  /** The refusal was of this insert, the only one of its statement. */
+  #refuse(insert: Insert, { kind, error }: Refusal, outcomes: Outcomes): void {
+    if (kind === 'locked') for (const value of valuesOf(insert)) this.#locked.set(value, true);
+    outcomes.set(insert, this.#rows.failureOf(insert, error));
   }
 
   /**
@@ -156,14 +178,6 @@ export class Inserts {
       firsts.push({ call, row: later ? { ...row, shape: null } : row });
     }
     return firsts;
-  }
-
-  #allInserted(rows: readonly RowOfCall<Insert>[], outcomes: Outcomes): void {
-    for (const { call, row } of rows) {
-      outcomes.set(call, INSERTED);
-      this.#metNothing(call);
-      if (row.shape !== null) this.#knownShapes.set(call.entry.shape, true);
-    }
   }
 
   #metStored({ entry: { caller } }: Insert): void {

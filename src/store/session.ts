@@ -1,4 +1,4 @@
-import { isOutOfReach, isTransient, UnfitSession } from './driver-errors.js';
+import { classify, UnfitSession } from './driver-errors.js';
 
 /** The variables of a session: names, and values as the server shows them. */
 export type Variables = Readonly<Record<string, string>>;
@@ -78,7 +78,7 @@ export async function setUpSession(variables: Variables, query: Query): Promise<
   ]);
   if (shown.status === 'rejected') {
     const error = shown.reason as Error;
-    if (isTransient(error) || isOutOfReach(error)) throw error;
+    if (classify(error).retry !== undefined) throw error;
     throw new UnfitSession(`do not show their variables: ${error.message}`);
   }
   const values = new Map((shown.value as Shown[]).map((row) => [row.Variable_name, row.Value]));

@@ -2,18 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { isWanted, NotSent, type Waiting } from './batch.js';
 import { addressOf, discard, isMysql } from './database.js';
-import {
-  DatabaseError,
-  isConflict,
-  isLockWait,
-  isOutOfReach,
-  isRefusedForRow,
-  isTransient,
-  mayHaveStored,
-  storeUnavailable,
-  translate,
-  UnfitSession,
-} from './driver-errors.js';
+import { classify, DatabaseError, storeUnavailable, translate, UnfitSession } from './driver-errors.js';
 import {
   boundInsertOf,
   literalInsertOf,
@@ -54,11 +43,18 @@ export interface RowOfCall<Call> {
 interface Inserted<Call> {
   /** The rows of its last attempt. */
   readonly sent: readonly RowOfCall<Call>[];
-  /**
-   * The driver's error by which the database refused one of the rows, or gave up waiting for its lock, so that this
-   * attempt stored none of them; an earlier one may have stored them without a response. Undefined if all are stored.
-   */
-  readonly refusal?: unknown;
+  /** Undefined if all of them are stored. */
+  readonly refusal?: Refusal;
+}
+
+/**
+ * Why the database refused one of the rows, or gave up waiting for its lock: this attempt stored none of them. An earlier
+ * one may have stored them without a response.
+ */
+export interface Refusal {
+  readonly kind: 'conflict' | 'row refused' | 'locked';
+  /** As `translated` returns it. */
+  readonly error: unknown;
 }
 
 /**
@@ -99,9 +95,11 @@ export class RouteStatements {
       await inAttempts(insert);
       return { sent };
     } catch (error) {
-      const isOfRow = isLockWait(error) && performance.now() - sentAt < TABLE_LOCK_MS;
-      if (isOfRow || isConflict(error) || isRefusedForRow(error)) return { sent, refusal: error };
-      throw this.translated(error);
+      const { kind } = classify(error);
+      const translated = this.translated(error);
+      const isOfTable = kind === 'locked' && performance.now() - sentAt >= TABLE_LOCK_MS;
+      if (isOfTable || (kind !== 'conflict' && kind !== 'row refused' && kind !== 'locked')) throw translated;
+      return { sent, refusal: { kind, error: translated } };
     }
   }
 
@@ -120,7 +118,7 @@ export class RouteStatements {
       if (this.#isMysql) requireNoTransaction((answer as [unknown])[0]);
     } catch (error) {
       if (error instanceof UnfitSession) discard(connection);
-      if (mayHaveStored(error)) for (const call of calls) this.#perhapsStored.add(call);
+      if (classify(error).mayHaveStored === true) for (const call of calls) this.#perhapsStored.add(call);
       throw error;
     }
   }
@@ -310,7 +308,8 @@ export async function inAttempts<Answer>(
       return await send(attempt);
     } catch (error) {
       // A database that is unreachable at the first attempt is reported at once.
-      const again = isTransient(error) || (attempt > 1 && isOutOfReach(error));
+      const { retry } = classify(error);
+      const again = retry === 'at once' || (attempt > 1 && retry === 'when reached');
       if (!again || attempt === MAX_ATTEMPTS) throw error;
     }
     await delay(pauseOf(attempt));

@@ -1,14 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { DEADLINE_PASSED, Failure } from '../../src/registry/failure.js';
+import { DEADLINE_PASSED } from '../../src/registry/failure.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openForCalls } from '../../src/store/database.js';
-import {
-  DatabaseError,
-  isConflict,
-  isRefusedForRow,
-  translate,
-  troubleWith,
-} from '../../src/store/driver-errors.js';
+import { classify, DatabaseError, translate, troubleWith } from '../../src/store/driver-errors.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { freePort } from '../support/free-port.js';
 
@@ -43,29 +37,33 @@ describe('an unreachable database', () => {
 
 describe('a driver error', () => {
   it.each([
-    ['a lost connection', { code: 'PROTOCOL_CONNECTION_LOST' }],
-    ['too many connections', { errno: 1040, sqlState: '08004' }],
-    ['a network that loses packets', { errno: 1158, sqlState: '08S01' }],
-    ['a lock wait timeout', { errno: 1205, sqlState: 'HY000' }],
-    ['a rolled-back transaction', { errno: 3101, sqlState: '40000' }],
-    ['a killed connection, for which mysql2 has no error name,', { errno: 1927, sqlState: '70100' }],
-    ['a refused login', { code: 'ER_ACCESS_DENIED_ERROR', errno: 1045, sqlState: '28000' }],
-    ['a database that the user may not use', { errno: 1044, sqlState: '42000' }],
-    ['a missing database', { errno: 1049, sqlState: '42000' }],
-    ['a user with too many connections', { errno: 1203, sqlState: '42000' }],
-    ['a user who has reached a limit', { errno: 1226, sqlState: '42000' }],
-    ['a full disk', { code: 'ER_DISK_FULL', errno: 1021, sqlState: 'HY000' }],
-    ['a proxy error without SQLSTATE', { errno: 9003 }],
-    ['a certificate that cannot be trusted', { code: 'HANDSHAKE_SSL_ERROR' }],
-    ['a server without the required TLS', { code: 'HANDSHAKE_NO_SSL_SUPPORT' }],
-    ['an empty SQLSTATE', { errno: 10_058, sqlState: '' }],
-    ['a busy embedded database', { code: 'SQLITE_BUSY' }],
-    ['a read-only embedded database', { code: 'SQLITE_READONLY_DBMOVED' }],
-    ['no free connection in time', { name: 'KnexTimeoutError' }],
-  ])('for %s means that the store is unavailable, not that it refused a row', (_, facts) => {
+    ['a lost connection', { code: 'PROTOCOL_CONNECTION_LOST' }, 'lost'],
+    ['too many connections', { errno: 1040, sqlState: '08004' }, 'crowded'],
+    ['a network that loses packets', { errno: 1158, sqlState: '08S01' }, 'doubtful'],
+    ['a lock wait timeout', { errno: 1205, sqlState: 'HY000' }, 'locked'],
+    ['a rolled-back transaction', { errno: 3101, sqlState: '40000' }, 'wrong server'],
+    [
+      'a killed connection, for which mysql2 has no error name,',
+      { errno: 1927, sqlState: '70100' },
+      'doubtful',
+    ],
+    ['a refused login', { code: 'ER_ACCESS_DENIED_ERROR', errno: 1045, sqlState: '28000' }, 'login refused'],
+    ['a database that the user may not use', { errno: 1044, sqlState: '42000' }, 'login refused'],
+    ['a missing database', { errno: 1049, sqlState: '42000' }, 'login refused'],
+    ['a user with too many connections', { errno: 1203, sqlState: '42000' }, 'crowded'],
+    ['a user who has reached a limit', { errno: 1226, sqlState: '42000' }, 'crowded'],
+    ['a full disk', { code: 'ER_DISK_FULL', errno: 1021, sqlState: 'HY000' }, 'doubtful'],
+    ['a proxy error without SQLSTATE', { errno: 9003 }, 'doubtful'],
+    ['a certificate that cannot be trusted', { code: 'HANDSHAKE_SSL_ERROR' }, 'unusable'],
+    ['a server without the required TLS', { code: 'HANDSHAKE_NO_SSL_SUPPORT' }, 'unusable'],
+    ['an empty SQLSTATE', { errno: 10_058, sqlState: '' }, 'doubtful'],
+    ['a busy embedded database', { code: 'SQLITE_BUSY' }, 'busy'],
+    ['a read-only embedded database', { code: 'SQLITE_READONLY_DBMOVED' }, 'unusable'],
+    ['no free connection in time', { name: 'KnexTimeoutError' }, 'unreachable'],
+  ])('for %s means that the store is unavailable', (_, facts, kind) => {
     const error = Object.assign(new Error('insert into …'), facts);
-    expect(translate(error)).toBeInstanceOf(Failure);
-    expect(isConflict(error) || isRefusedForRow(error)).toBe(false);
+    expect(translate(error)).toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+    expect(classify(error).kind).toBe(kind);
   });
 
   it.each([
@@ -81,28 +79,20 @@ describe('a driver error', () => {
       message: DEADLINE_PASSED,
       cause: new DatabaseError(facts),
     });
-    expect(isConflict(error) || isRefusedForRow(error)).toBe(false);
+    expect(classify(error).kind).toBe('late');
   });
 
   it.each([
-    ['a value', { errno: 1406, sqlState: '22001' }, { conflict: false, row: true }],
-    ['its length', { errno: 1153, sqlState: '08S01' }, { conflict: false, row: true }],
-    ['a key', { errno: 1062, sqlState: '23000' }, { conflict: true, row: false }],
-    [
-      'a key of the embedded database',
-      { code: 'SQLITE_CONSTRAINT_PRIMARYKEY' },
-      { conflict: true, row: false },
-    ],
-    [
-      'a missing value of the embedded database',
-      { code: 'SQLITE_CONSTRAINT_NOTNULL' },
-      { conflict: false, row: true },
-    ],
-    ['a name, as all others like it,', { errno: 1146, sqlState: '42S02' }, { conflict: false, row: false }],
+    ['a value', { errno: 1406, sqlState: '22001' }, 'row refused'],
+    ['its length', { errno: 1153, sqlState: '08S01' }, 'row refused'],
+    ['a key', { errno: 1062, sqlState: '23000' }, 'conflict'],
+    ['a key of the embedded database', { code: 'SQLITE_CONSTRAINT_PRIMARYKEY' }, 'conflict'],
+    ['a missing value of the embedded database', { code: 'SQLITE_CONSTRAINT_NOTNULL' }, 'row refused'],
+    ['a name, as all others like it,', { errno: 1146, sqlState: '42S02' }, 'statement refused'],
   ])('for a statement that is refused because of %s tells whose refusal it is', (_, facts, expected) => {
     const error = Object.assign(new Error('insert into …'), facts);
     expect(translate(error)).toBeInstanceOf(DatabaseError);
-    expect({ conflict: isConflict(error), row: isRefusedForRow(error) }).toEqual(expected);
+    expect(classify(error).kind).toBe(expected);
   });
 
   it.each([

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { endsConnection, isConflict, isTransient } from '../driver-errors.js';
+import { classify, endsConnection } from '../driver-errors.js';
 import { BATCH, bufferOf, type Bytes, literalShapeOf, updateShapes } from './shapes.js';
 
 /** The size of the column `shape`. */
@@ -117,7 +117,8 @@ async function changeBatch(
   try {
     return await giveToOldest(knex, rows, shapeFor);
   } catch (error) {
-    const again = isConflict(error) || (isTransient(error) && !endsConnection(error));
+    const { kind, retry } = classify(error);
+    const again = kind === 'conflict' || (retry === 'at once' && !endsConnection(error));
     if (!again || attempt === ATTEMPTS) throw error;
   }
   let changes = 0;
