@@ -131,8 +131,13 @@ async function serve(
     const transcoder = createTranscoder(options);
     const document = describe(options);
     const pages = documentPages(() => document);
-    const serving = (handler: Transcoder['handler']): RequestListener =>
-      guarded(withPages({ handler, respond: transcoder.respond }, pages));
+    const serving = (handler: Transcoder['handler']): RequestListener => {
+      const paged = withPages({ handler, respond: transcoder.respond }, pages);
+      return guarded((request, response) => {
+        if (isBrowserAtRoot(request)) transcoder.respond(request, response, () => TO_DOCS);
+        else paged(request, response);
+      });
+    };
     for (const event of ['request', 'checkContinue', 'clientError', 'connect'])
       server.removeAllListeners(event);
     server
@@ -201,6 +206,13 @@ function tellingNews(say: (line: string) => void): (lines: readonly string[]) =>
 function complaint(error: unknown): string {
   const hint = error instanceof ReflectionError ? ` ${WITHOUT_REFLECTION}` : '';
   return `transcoder: ${printable((error as Error).message)}${hint}\n`;
+}
+
+/** What a browser gets at the root, which no path template has. */
+const TO_DOCS = { status: 302, headers: { Location: '/docs', Vary: 'Accept', 'Cache-Control': 'no-cache' } };
+
+function isBrowserAtRoot({ method, url, headers }: IncomingMessage): boolean {
+  return method === 'GET' && url === '/' && headers.accept?.includes('text/html') === true;
 }
 
 /** The origin of a server, as a user on this machine can open it. */

@@ -93,6 +93,14 @@ describe('the command', () => {
     expect(await rawExchange(origin, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n')).toContain('"error":');
   });
 
+  it('leads a browser from the root to the page', async () => {
+    const browser = { path: '/', headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
+    const { address } = await start();
+    const origin = await originOf(startCommand('--target', address));
+    expect(await httpRequest(origin, browser)).toMatchObject({ status: 302, headers: { location: '/docs' } });
+    expect((await httpRequest(origin, { path: '/' })).status).toBe(404);
+  });
+
   it('prints a line about each request, also of one that it refuses itself or cannot read', async () => {
     const { address } = await start();
     const command = startCommand('--target', address);
