@@ -57,6 +57,13 @@ const FAR: readonly Trouble[] = [
     old: true,
     keep: 0.8,
   },
+  {
+    what: '64 creates of old shapes at a time',
+    odd: atATime('create'),
+    plain: atATime('create'),
+    old: true,
+    keep: 0.8,
+  },
 ];
 
 /** What each engine answers in a way of its own. */
