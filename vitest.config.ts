@@ -43,6 +43,7 @@ const QUICK = [
   }),
   project('service', ['server'], {
     include: ['test/{client,end-to-end,store,watch/tracing}/*.test.ts'],
+    isolate: false,
   }),
 ];
 

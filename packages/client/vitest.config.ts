@@ -9,6 +9,7 @@ export default defineConfig({
     // Part of `npm run test:process`: it packs, installs and compiles.
     exclude: ['test/packed-package.test.ts'],
     pool: 'forks',
+    isolate: false,
     testTimeout: 90_000,
     coverage: {
       provider: 'v8',

@@ -10,6 +10,7 @@ export default defineConfig({
     exclude: ['test/packed-package.test.ts'],
     globalSetup: ['test/support/contracts.ts'],
     pool: 'forks',
+    isolate: false,
     testTimeout: 90_000,
     // Far longer than anything takes: other test files run at the same time.
     expect: { poll: { timeout: 20_000 } },
