@@ -21,7 +21,7 @@ for plugin in go go-grpc grpc-gateway; do
     set -- "$@" --${plugin}_opt=Mgoogle/api/$file.proto=google.golang.org/genproto/googleapis/api/annotations
   done
 done
-rows=$2
+rows=$(realpath "$2")
 shift 2
 protoc "$@" $proto
 cd "$work/src/peer/recorder"
