@@ -3,7 +3,7 @@ interface Difference {
   readonly request: string;
   readonly theirs: string;
   readonly ours: string;
-  /** The behaviour with the option `lenient`. Default: the same as without. */
+  /** The behaviour with the option `lenient`. Default: the same as without; the cell is empty. */
   readonly lenient?: string;
 }
 
@@ -175,6 +175,6 @@ export const DIFFERENCES = {
 export type DifferenceName = keyof typeof DIFFERENCES;
 
 /** A difference as a row of that page's table. */
-export function rowOf({ request, theirs, ours, lenient = 'as without' }: Difference): string {
+export function rowOf({ request, theirs, ours, lenient = '' }: Difference): string {
   return `| ${request} | ${theirs} | ${ours} | ${lenient} |`;
 }
