@@ -138,6 +138,8 @@ describe('the guard', () => {
     expect(unauthenticated.code).toBe(status.UNAUTHENTICATED);
     expect(known.code).toBe(status.RESOURCE_EXHAUSTED);
     expect(errorInfoOf(richErrorOfReply(known)).reason).toBe('REQUEST_TOO_LARGE');
+    // Clients of gRPC do not retry it.
+    expect(known.trailers.get('grpc-retry-pushback-ms')).toEqual(['-1']);
   });
 
   it('admits a call before it says that its message is missing, or one of several', async () => {
