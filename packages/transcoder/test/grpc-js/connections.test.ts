@@ -192,10 +192,8 @@ describe('a stream that is refused', () => {
   };
 
   it('is sent again', async () => {
-    const server = await startHttp2Server((stream, _, earlier) => {
-      if (earlier === 0) refuse(stream);
-      else answerOk(stream);
-    });
+    const answers = [refuse, answerOk];
+    const server = await startHttp2Server((stream) => answers.shift()?.(stream));
     expect((await upstreamAt(server.address).unary(unaryCall())).code).toBe(status.OK);
     expect(server.requests).toHaveLength(2);
   });

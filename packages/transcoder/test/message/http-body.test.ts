@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { Readable } from 'node:stream';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { Deferred } from '../support/deferred.js';
@@ -130,16 +131,7 @@ describe('a stream of google.api.HttpBody', () => {
   it('needs little memory however long it is', async () => {
     const part = httpBody('application/zip', Buffer.alloc(2 ** 20));
     const feed = await startFeed((call: FeedCall) => {
-      let left = 256;
-      const send = (): void => {
-        while (left > 0) {
-          left -= 1;
-          if (!call.write(part)) break;
-        }
-        if (left === 0) call.end();
-      };
-      call.on('drain', send);
-      send();
+      Readable.from(Array<Buffer>(256).fill(part)).pipe(call);
     });
     const { hostname, port } = new URL(feed.origin);
     let received = 0;
