@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { type ClientHttp2Session, connect, constants, createServer } from 'node:http2';
 import { type AddressInfo, connect as connectSocket, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
@@ -49,6 +49,14 @@ function socketTo({ address }: Pick<TestServer, 'address'>, allowHalfOpen = fals
     socket.destroy();
   });
   return socket;
+}
+
+/** A connection, once the server's settings have come. */
+async function settled(server: TestServer): Promise<FrameConnection> {
+  const types = new EventEmitter();
+  const connection = new FrameConnection(socketTo(server), {}, ({ type }) => void types.emit(String(type)));
+  await once(types, String(SETTINGS));
+  return connection;
 }
 
 async function echoes(session: ClientHttp2Session): Promise<void> {
@@ -186,26 +194,20 @@ describe('a connection', () => {
       limits: { maxStreams: 1 },
       onConnectionError: (reason) => reasons.push(reason),
     });
-    const block = firstBlock(grpcHead(SLOW));
-    /** Opens streams once the settings have come, and sends empty DATA frames on the first one. */
-    const open = (streams: number, empty = 0): FrameConnection => {
-      const connection = new FrameConnection(socketTo(server), {}, ({ type, flags }) => {
-        if (type !== SETTINGS || (flags & ACK) !== 0) return;
-        for (let begun = 0; begun < streams; begun++) connection.begin(block);
-        for (let sent = 0; sent < empty; sent++) connection.send(DATA, 0, 1, Buffer.alloc(0));
-      });
-      return connection;
-    };
-    const leaving = open(0);
+    const leaving = await settled(server);
     leaving.send(GOAWAY, 0, 0, Buffer.concat([number(0), number(constants.NGHTTP2_INTERNAL_ERROR)]));
     const lost = socketTo(server);
     lost.write(PREFACE);
     await once(lost, 'data');
     lost.resetAndDestroy();
     await echoes(connectTo(server));
-    open(2);
+    const block = firstBlock(grpcHead(SLOW));
+    const beyond = await settled(server);
+    for (let begun = 0; begun < 2; begun++) beyond.begin(block);
     await expect.poll(() => reasons).toEqual(['Protocol error']);
-    open(1, 2_000);
+    const wasteful = await settled(server);
+    const stream = wasteful.begin(block);
+    for (let sent = 0; sent < 2_000; sent++) wasteful.send(DATA, 0, stream, Buffer.alloc(0));
     await expect.poll(() => reasons).toEqual(['Protocol error', 'Too many invalid HTTP/2 frames']);
   });
 
