@@ -422,6 +422,8 @@ describe('an overloaded service', () => {
     };
     const outcomes = [refuse, () => ANSWER, refuse];
     const pipeline = limited({ maxCalls: 1 }, () => outcomes.shift()?.() ?? ANSWER);
+    const stranger = callOf({ metadata: new Metadata() });
+    expect((await pipeline(stranger)).code).toBe(status.UNAUTHENTICATED);
     for (const code of [status.NOT_FOUND, status.OK, status.NOT_FOUND])
       expect((await pipeline(callOf())).code).toBe(code);
   });
