@@ -69,18 +69,6 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     await expect(fetched.text()).resolves.toBe(text);
   });
 
-  it('a route created over gRPC is the same over REST', async () => {
-    const { route, trailers } = await create(
-      service.client,
-      requestOf(),
-      metadataOf(tokenFor(), { 'x-request-id': 'r1' }),
-    );
-    expect(route).toEqual({ ...DEFINITION, id: route?.id, createdAt: route?.createdAt });
-    expect(trailers.get('x-request-id')).toEqual(['r1']);
-    const fetched = await fetchRoute(String(route?.id));
-    await expect(fetched.json()).resolves.toEqual({ ...route, createdAt: route?.createdAt?.toISOString() });
-  });
-
   it('what the service assigns is ignored in a create, and absent middleware becomes an empty list', async () => {
     const assigned = { id: '019b7c1e-0e6e-7000-8000-000000000001', createdAt: '2001-01-01T00:00:00Z' };
     const created = await post({ method: 'GET', path: '/', handler: 'h', ...assigned });

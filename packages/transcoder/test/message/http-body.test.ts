@@ -1,5 +1,4 @@
 import { connect } from 'node:net';
-import { Readable } from 'node:stream';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { Deferred } from '../support/deferred.js';
@@ -130,9 +129,11 @@ describe('a stream of google.api.HttpBody', () => {
 
   it('needs little memory however long it is', async () => {
     const part = httpBody('application/zip', Buffer.alloc(2 ** 20));
-    const feed = await startFeed((call: FeedCall) => {
-      Readable.from(Array<Buffer>(256).fill(part)).pipe(call);
-    });
+    const send = async (call: FeedCall): Promise<void> => {
+      for (let sent = 0; sent < 256; sent++) await new Promise((written) => call.write(part, written));
+      call.end();
+    };
+    const feed = await startFeed((call) => void send(call));
     const { hostname, port } = new URL(feed.origin);
     let received = 0;
     let most = 0;
