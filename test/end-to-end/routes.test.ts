@@ -41,7 +41,7 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
 
   async function post(body: unknown, query = '', headers: Record<string, string> = {}): Promise<Response> {
     const response = await postTo(service, body, headers, query);
-    await checkResponse({ method: 'POST', url: response.url }, response);
+    await checkResponse('POST', response);
     return response;
   }
 
@@ -49,7 +49,7 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     const response = await fetch(`${service.httpUrl}/v1/routing/${id}`, {
       headers: { authorization: `Bearer ${tokenFor()}`, ...headers },
     });
-    await checkResponse({ method: 'GET', url: response.url }, response);
+    await checkResponse('GET', response);
     return response;
   }
 
