@@ -41,35 +41,16 @@ describe('the check of the contract', () => {
     return { status, complaints: stdout + stderr };
   }
 
-  it.each([
-    ['no change', 'string handler = 5', 'string handler = 5'],
-    ['a new field', 'Request {', 'Request {\n  // A hint. Default: empty.\n  string hint = 9;\n'],
-    ['a changed comment', '// The request of GetRoute.', '// All that GetRoute takes.'],
-  ])('accepts %s', (_, text, replacement) => {
-    expect(check(text, replacement)).toEqual({ status: 0, complaints: '' });
+  it('accepts a new field', () => {
+    const field = '  // A hint. Default: empty.\n  string hint = 9;\n';
+    expect(check('Request {', `Request {\n${field}`)).toEqual({ status: 0, complaints: '' });
   });
 
   it.each([
+    // REST clients use the names.
     ['a renamed field', 'string handler = 5', 'string handlers = 5', '"Route" changed name from "handler"'],
-    [
-      'a changed field number',
-      'validate_only = 3',
-      'validate_only = 4',
-      'field "3" with name "validate_only"',
-    ],
-    [
-      'a changed field type',
-      'string request_id = 2',
-      'int32 request_id = 2',
-      '"request_id" on message "CreateRouteRequest"',
-    ],
+    ['a deleted service', 'service Route', 'service Path', 'service "RouteService" was deleted'],
     ['a deleted method', 'GetRoute', 'ReadRoute', 'RPC "GetRoute" on service "RouteService" was deleted'],
-    [
-      'a deleted service',
-      'service RouteService',
-      'service PathService',
-      'service "RouteService" was deleted',
-    ],
   ])('rejects %s, and names it', (_, text, replacement, complaint) => {
     const { status, complaints } = check(text, replacement);
     expect(status).not.toBe(0);

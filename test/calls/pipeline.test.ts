@@ -138,6 +138,8 @@ describe('the guard', () => {
     expect(unauthenticated.code).toBe(status.UNAUTHENTICATED);
     expect(known.code).toBe(status.RESOURCE_EXHAUSTED);
     expect(errorInfoOf(richErrorOfReply(known)).reason).toBe('REQUEST_TOO_LARGE');
+    // Clients of gRPC do not retry it.
+    expect(known.trailers.get('grpc-retry-pushback-ms')).toEqual(['-1']);
   });
 
   it('admits a call before it says that its message is missing, or one of several', async () => {
@@ -415,13 +417,15 @@ describe('an overloaded service', () => {
   });
 
   it('admits another call when one has ended, however it ended', async () => {
-    const pipeline = limited({ maxCalls: 1 }, (message) => {
-      if (message.length > 0) throw new Failure('ROUTE_NOT_FOUND', 'No.');
-      return ANSWER;
-    });
-    for (const message of [new Uint8Array(1), new Uint8Array(), new Uint8Array(1)]) {
-      expect((await pipeline(callOf({ message }))).code).not.toBe(status.RESOURCE_EXHAUSTED);
-    }
+    const refuse = (): never => {
+      throw new Failure('ROUTE_NOT_FOUND', 'No.');
+    };
+    const outcomes = [refuse, () => ANSWER, refuse];
+    const pipeline = limited({ maxCalls: 1 }, () => outcomes.shift()?.() ?? ANSWER);
+    const stranger = callOf({ metadata: new Metadata() });
+    expect((await pipeline(stranger)).code).toBe(status.UNAUTHENTICATED);
+    for (const code of [status.NOT_FOUND, status.OK, status.NOT_FOUND])
+      expect((await pipeline(callOf())).code).toBe(code);
   });
 });
 

@@ -33,7 +33,7 @@ describe('the client', () => {
     const first = kept;
     const token = (refused?: string): string => {
       asked.push(refused);
-      if (kept === refused) kept = tokenFor();
+      kept = kept === refused ? tokenFor() : kept;
       return kept;
     };
     const client = routeClient(grpcAddress, { token });

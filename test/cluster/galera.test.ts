@@ -141,6 +141,7 @@ describe('the service on three Galera nodes behind HAProxy', needs('galera', 'ha
       await insisting.stop();
       await wholeCluster(nodes);
       const bad = summary(callers.creates).bad;
+      const ledgers: Record<'ledger' | 'withIds', Ledger>[] = [];
       for (const [i, each] of nodes.entries()) {
         const there = throughPort(url, each.port);
         const ledger = await settled(there, callers.creates);
@@ -148,18 +149,18 @@ describe('the service on three Galera nodes behind HAProxy', needs('galera', 'ha
         expect.soft(ledger, `node ${i}`).toMatchObject({ lost: 0, doubled: 0 });
         expect.soft(withIds, `node ${i}`).toMatchObject({ lost: 0, doubled: 0 });
         expect.soft(withIds.acknowledged).toBe(insisting.creates.length);
-        if (i > 0) continue;
-        figure(`Galera, ${fault}`, {
-          ...ledger,
-          bad: JSON.stringify(bad),
-          'unavailable s': outageSeconds(callers.creates),
-          'back after ms': back,
-        });
-        figure(`Galera, ${fault}, with request ids`, {
-          ...withIds,
-          'unavailable s': outageSeconds(insisting.creates),
-        });
+        ledgers.push({ ledger, withIds });
       }
+      figure(`Galera, ${fault}`, {
+        ...ledgers[0]?.ledger,
+        bad: JSON.stringify(bad),
+        'unavailable s': outageSeconds(callers.creates),
+        'back after ms': back,
+      });
+      figure(`Galera, ${fault}, with request ids`, {
+        ...ledgers[0]?.withIds,
+        'unavailable s': outageSeconds(insisting.creates),
+      });
       expect.soft(Object.keys(bad).filter((each) => !OUTAGE.includes(each))).toEqual([]);
     },
   );

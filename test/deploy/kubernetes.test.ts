@@ -79,10 +79,6 @@ describe.each([
     expect(container?.resources).toMatchObject({ requests: { memory: expect.any(String) as unknown } });
   });
 
-  it('run the image that the kustomization names', () => {
-    expect(kustomization.images.map(({ name }) => name)).toEqual([container?.image]);
-  });
-
   it('take their settings from the config map, and mount the secrets where the settings point', () => {
     expect(container?.envFrom).toEqual([{ configMapRef: { name: configMap.metadata?.name } }]);
     expect(pod.volumes).toMatchObject([{ secret: { secretName: secret.metadata?.name } }]);

@@ -1,13 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { expect, it, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { watchHealth } from '../support/health-client.js';
 import { healthOf, post } from '../support/requests.js';
 import { runningService } from '../support/running-service.js';
+import { startService } from '../support/service.js';
 
 /** The pause between checks of the store, in milliseconds. */
 const CHECK_MS = 20;
-/** Longer than several checks of the store and measurements of the load take, in milliseconds. */
-const LONG_MS = 300;
 /** Longer than two requests take, in milliseconds. */
 const DRAIN_MS = 2_000;
 
@@ -29,9 +27,11 @@ it('a draining service reports that it does not serve, even though the store ans
 });
 
 it('a closed service sets no more timers', async () => {
-  const service = await runningService({ dependencies: { checkMs: CHECK_MS } });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const service = await startService({ databaseUrl: 'sqlite::memory:' });
+  expect(vi.getTimerCount()).toBeGreaterThan(0);
   await service.close();
-  const setTimer = vi.spyOn(globalThis, 'setTimeout');
-  await delay(LONG_MS);
-  expect(setTimer).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(vi.getTimerCount()).toBe(0);
 });

@@ -35,26 +35,23 @@ describe('a service with CORS_ORIGINS', () => {
     await service.close();
   });
 
-  it.each(['/v1/routing', '/v1/routing/x', '/healthz', '/openapi.json', '/unknown'])(
-    'answers a preflight for %s without a token',
-    async (path) => {
-      const response = await httpRequest(origin, { method: 'OPTIONS', path, headers: PREFLIGHT });
-      expect(response).toMatchObject({
-        status: 204,
-        text: '',
-        headers: {
-          'access-control-allow-origin': LISTED,
-          'access-control-max-age': '7200',
-          vary: 'Origin, Access-Control-Request-Headers',
-          'x-request-id': expect.any(String) as string,
-        },
-      });
-      expect(listOf(response, 'access-control-allow-methods')).toEqual(
-        expect.arrayContaining(['get', 'head', 'post']),
-      );
-      expect(response.headers).not.toHaveProperty('access-control-allow-credentials');
-    },
-  );
+  it.each(['/v1/routing', '/unknown'])('answers a preflight for %s without a token', async (path) => {
+    const response = await httpRequest(origin, { method: 'OPTIONS', path, headers: PREFLIGHT });
+    expect(response).toMatchObject({
+      status: 204,
+      text: '',
+      headers: {
+        'access-control-allow-origin': LISTED,
+        'access-control-max-age': '7200',
+        vary: 'Origin, Access-Control-Request-Headers',
+        'x-request-id': expect.any(String) as string,
+      },
+    });
+    expect(listOf(response, 'access-control-allow-methods')).toEqual(
+      expect.arrayContaining(['get', 'head', 'post']),
+    );
+    expect(response.headers).not.toHaveProperty('access-control-allow-credentials');
+  });
 
   it('allows any request header, such as those that monitoring adds', async () => {
     const asked = 'authorization,baggage,sentry-trace,x-datadog-trace-id,x-requested-with';

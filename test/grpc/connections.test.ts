@@ -1,8 +1,10 @@
-import { once } from 'node:events';
-import { type ClientHttp2Session, connect, constants } from 'node:http2';
-import { connect as connectSocket, type Socket } from 'node:net';
+import { EventEmitter, once } from 'node:events';
+import { type ClientHttp2Session, connect, constants, createServer } from 'node:http2';
+import { type AddressInfo, connect as connectSocket, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Connections } from '../../src/grpc/connections.js';
@@ -39,7 +41,7 @@ const ACKNOWLEDGED = frame(SETTINGS, ACK, 0, Buffer.alloc(0));
 /** A tenth of the default times. */
 const FAST = { checkMs: 10, patienceMs: 300, resetMs: 200 };
 
-function socketTo({ address }: TestServer, allowHalfOpen = false): Socket {
+function socketTo({ address }: Pick<TestServer, 'address'>, allowHalfOpen = false): Socket {
   const { hostname, port } = new URL(`http://${address}`);
   const socket = connectSocket({ host: hostname, port: Number(port), allowHalfOpen });
   socket.on('error', () => undefined);
@@ -47,6 +49,14 @@ function socketTo({ address }: TestServer, allowHalfOpen = false): Socket {
     socket.destroy();
   });
   return socket;
+}
+
+/** A connection, once the server's settings have come. */
+async function settled(server: TestServer): Promise<FrameConnection> {
+  const types = new EventEmitter();
+  const connection = new FrameConnection(socketTo(server), {}, ({ type }) => void types.emit(String(type)));
+  await once(types, String(SETTINGS));
+  return connection;
 }
 
 async function echoes(session: ClientHttp2Session): Promise<void> {
@@ -184,26 +194,20 @@ describe('a connection', () => {
       limits: { maxStreams: 1 },
       onConnectionError: (reason) => reasons.push(reason),
     });
-    const block = firstBlock(grpcHead(SLOW));
-    /** Opens streams once the settings have come, and sends empty DATA frames on the first one. */
-    const open = (streams: number, empty = 0): FrameConnection => {
-      const connection = new FrameConnection(socketTo(server), {}, ({ type, flags }) => {
-        if (type !== SETTINGS || (flags & ACK) !== 0) return;
-        for (let begun = 0; begun < streams; begun++) connection.begin(block);
-        for (let sent = 0; sent < empty; sent++) connection.send(DATA, 0, 1, Buffer.alloc(0));
-      });
-      return connection;
-    };
-    const leaving = open(0);
+    const leaving = await settled(server);
     leaving.send(GOAWAY, 0, 0, Buffer.concat([number(0), number(constants.NGHTTP2_INTERNAL_ERROR)]));
     const lost = socketTo(server);
     lost.write(PREFACE);
     await once(lost, 'data');
     lost.resetAndDestroy();
     await echoes(connectTo(server));
-    open(2);
+    const block = firstBlock(grpcHead(SLOW));
+    const beyond = await settled(server);
+    for (let begun = 0; begun < 2; begun++) beyond.begin(block);
     await expect.poll(() => reasons).toEqual(['Protocol error']);
-    open(1, 2_000);
+    const wasteful = await settled(server);
+    const stream = wasteful.begin(block);
+    for (let sent = 0; sent < 2_000; sent++) wasteful.send(DATA, 0, stream, Buffer.alloc(0));
     await expect.poll(() => reasons).toEqual(['Protocol error', 'Too many invalid HTTP/2 frames']);
   });
 
@@ -467,6 +471,36 @@ describe("a connection's share of streams", () => {
     await Promise.all(sessions.map((session) => once(session, 'remoteSettings')));
     await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(8).fill(4));
   });
+});
+
+it('a session that its client resets before it has acknowledged the settings is freed', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const connections = new Connections({ ...LIMITS, ...FAST, sharedStreams: 8, mostStreams: 8 });
+  const listener = createServer();
+  onTestFinished(() => {
+    listener.close();
+    return connections.close(0);
+  });
+  connections.attach(listener);
+  let session: WeakRef<object> | undefined;
+  let closed = false;
+  listener.on('session', (begun) => {
+    session = new WeakRef(begun.once('close', () => (closed = true)));
+  });
+  await once(listener.listen(0, '127.0.0.1'), 'listening');
+  const { port } = listener.address() as AddressInfo;
+  const socket = socketTo({ address: `127.0.0.1:${port}` });
+  socket.write(Buffer.concat([PREFACE, EMPTY_SETTINGS]));
+  await once(socket, 'data');
+  socket.resetAndDestroy();
+  await expect.poll(() => closed).toBe(true);
+  await expect
+    .poll(() => {
+      collectGarbage();
+      return session?.deref() === undefined;
+    })
+    .toBe(true);
 });
 
 it('nothing keeps the process running once all connections are closed', async () => {

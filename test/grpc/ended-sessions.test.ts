@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -12,11 +12,13 @@ import {
   END_HEADERS,
   END_STREAM,
   frame,
+  frameTypes,
   GOAWAY,
   HEADERS,
   PING,
   PREFACE,
   SETTINGS,
+  socketTo,
 } from '../support/http2-frames.js';
 import { EndedSessions } from '../../src/grpc/ended-sessions.js';
 import { built } from '../support/built.js';
@@ -40,6 +42,7 @@ const OPENING = Buffer.concat([
   PREFACE,
   frame(SETTINGS, 0, 0, NO_BYTES),
   frame(HEADERS, END_HEADERS, 1, HEAD),
+  frame(PING, 0, 0, Buffer.alloc(8)),
 ]);
 const BREAKING = frame(HEADERS, END_HEADERS | END_STREAM, 1, BROKEN_TRAILERS);
 
@@ -62,11 +65,12 @@ afterEach(async () => {
 });
 
 async function opened(): Promise<Socket> {
-  const socket = connect({ host: address.hostname, port: Number(address.port), noDelay: true });
-  socket.on('error', () => undefined).resume();
+  const socket = socketTo(address.host).on('error', () => undefined);
+  let received = NO_BYTES;
+  socket.on('data', (chunk: Buffer) => (received = Buffer.concat([received, chunk])));
   socket.write(OPENING);
-  await once(socket, 'data');
-  await delay(2);
+  // The answer to the PING comes after what was sent before it has been read.
+  while (!frameTypes(received).includes(PING)) await once(socket, 'data');
   return socket;
 }
 
@@ -80,17 +84,23 @@ describe('an object kept for an ended session', () => {
   it('survives one garbage collection and is freed by a later one', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
+    const others = new FinalizationRegistry((found: () => void) => {
+      found();
+    });
     const collected = async (): Promise<boolean> => {
+      const found = new Promise<void>((resolve) => {
+        others.register({}, resolve);
+      });
       collectGarbage();
-      // FinalizationRegistry callbacks run some time after the collection.
-      await delay(20);
+      // Callbacks of registries run some time after the collection.
+      await found;
       return kept.deref() === undefined;
     };
     const sessions = new EndedSessions();
     const kept = new WeakRef({});
     sessions.keep(kept.deref() ?? {});
     // A WeakRef keeps its object alive until the end of the turn that dereferences it.
-    await delay(1);
+    await setImmediate();
     expect(await collected()).toBe(false);
     await expect.poll(collected, { timeout: 10_000 }).toBe(true);
   });

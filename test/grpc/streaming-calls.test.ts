@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { WATCH_PATH } from '../../src/grpc/health.js';
 import { REFLECTION_PATHS } from '../../src/grpc/reflection.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
-import { connectTo, type TestServerOptions, startTestServer } from '../support/test-grpc-server.js';
+import { connectTo, SLOW, type TestServerOptions, startTestServer } from '../support/test-grpc-server.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 
 /** `list_services: "*"` of a ServerReflectionRequest. */
@@ -118,11 +118,14 @@ describe('a watch', () => {
 
   it('may last longer than other calls', async () => {
     const server = await startTestServer({ limits: { deadlineMs: 50 }, times: { resetMs: 0, checkMs: 5 } });
-    const stream = await begun(connectTo(server), WATCH_PATH);
+    const session = connectTo(server);
+    const stream = await begun(session, WATCH_PATH);
     const told = once(stream, 'data');
-    setTimeout(() => {
-      server.health.setServing(true);
-    }, 300);
+    for (let ended = 0; ended < 4; ended++) {
+      const call = requestOn(session, SLOW).end(framed(new Uint8Array()));
+      expect((await outcomeOf(call)).code).toBe(status.DEADLINE_EXCEEDED);
+    }
+    server.health.setServing(true);
     await told;
   });
 

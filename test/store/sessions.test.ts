@@ -10,7 +10,7 @@ import { literalInsertOf, toRow } from '../../src/store/route-row.js';
 import { engines } from '../support/engines.js';
 import { createMysqlDatabase, identifyMysqlServer } from '../support/mysql-databases.js';
 import { startMysqlServer } from '../support/mysql-server.js';
-import { startSessionFront } from '../support/mysql-session-front.js';
+import { startSessionFront } from './session-front.js';
 import { describeOn, needs } from '../support/needs.js';
 import { openEmpty, type OpenedStore, openStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';

@@ -73,9 +73,8 @@ describe('a create', () => {
     const channelOptions = { 'grpc.keepalive_time_ms': -1 };
 
     it('is retried on another', async () => {
-      const { address } = await startHttp2Server((session, stream, earlier) => {
-        if (earlier === 0) end(session);
-        else answer(stream, status.NOT_FOUND);
+      const { address } = await startHttp2Server(end, (_session, stream) => {
+        answer(stream, status.NOT_FOUND);
       });
       const failure = await failureOf(clientFor(address, { channelOptions }).createRoute(DEFINITION));
       expect(failure.status).toBe('NOT_FOUND');
@@ -94,16 +93,17 @@ describe('a create', () => {
   });
 
   it('is retried on another connection if its own breaks within the response', async () => {
-    const { address } = await startHttp2Server((session, stream, earlier) => {
-      if (earlier > 0) {
+    const { address } = await startHttp2Server(
+      (session, stream) => {
+        stream.respond({ ':status': 200, 'content-type': 'application/grpc' });
+        stream.write(framed(STORED), () => {
+          session.destroy();
+        });
+      },
+      (_session, stream) => {
         answer(stream, status.NOT_FOUND);
-        return;
-      }
-      stream.respond({ ':status': 200, 'content-type': 'application/grpc' });
-      stream.write(framed(STORED), () => {
-        session.destroy();
-      });
-    });
+      },
+    );
     expect((await failureOf(clientFor(address).createRoute(DEFINITION))).status).toBe('NOT_FOUND');
   });
 
@@ -132,14 +132,16 @@ describe('a create', () => {
   });
 
   it('is sent again after REFUSED_STREAM, which does not count as an attempt', async () => {
-    let streams = 0;
-    const { address } = await startHttp2Server((_session, stream, earlier) => {
-      streams++;
-      if (earlier === 0) stream.close(constants.NGHTTP2_REFUSED_STREAM);
-      else answer(stream, status.UNAVAILABLE);
-    });
+    const { address, streams } = await startHttp2Server(
+      (_session, stream) => {
+        stream.close(constants.NGHTTP2_REFUSED_STREAM);
+      },
+      (_session, stream) => {
+        answer(stream, status.UNAVAILABLE);
+      },
+    );
     await failureOf(clientFor(address).createRoute(DEFINITION));
-    expect(streams).toBe(5);
+    expect(streams()).toBe(5);
   });
 });
 

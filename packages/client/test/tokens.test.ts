@@ -90,10 +90,12 @@ describe('a token function', () => {
   it('fails the call if it throws when called again', async () => {
     const server = await startFaultServer(() => REFUSED);
     const cause = new Error('The issuer is away.');
-    const token = (refused?: string): string => {
-      if (refused === undefined) return 'old';
-      throw cause;
-    };
+    const token = vi
+      .fn<(refused?: string) => string>()
+      .mockReturnValueOnce('old')
+      .mockImplementation(() => {
+        throw cause;
+      });
     expect(await failureOf(clientFor(server.address, { token }).getRoute('x'))).toMatchObject({ cause });
   });
 

@@ -203,17 +203,23 @@ describe('the packed package', () => {
     PACKING_MS,
   );
 
+  /** Starts the installed command. @returns it and its origin, once it serves */
+  async function startServing() {
+    const { address } = opening(await startReflecting());
+    const command = join(user.folder, 'node_modules/.bin/transcoder');
+    const child = spawn(command, ['--target', address, '--port', '0'], { stdio });
+    onTestFinished(() => void child.kill());
+    const lines: string[] = [];
+    createInterface(child.stdout).on('line', (line) => lines.push(line));
+    await expect.poll(() => lines.at(-1)).toContain(`${address} is served at `);
+    return { child, origin: String(/http:\S+(?=,)/.exec(String(lines.at(-1)))?.[0]) };
+  }
+
   it.each(['SIGINT', 'SIGTERM'] as const)(
     'has a command that serves, and ends with 0 at %s',
     async (signal) => {
-      const { address } = opening(await startReflecting());
-      const command = join(user.folder, 'node_modules/.bin/transcoder');
-      const child = spawn(command, ['--target', address, '--port', '0'], { stdio });
+      const { child, origin } = await startServing();
       const closed = once(child, 'close');
-      const lines: string[] = [];
-      createInterface(child.stdout).on('line', (line) => lines.push(line));
-      await expect.poll(() => lines.at(-1)).toContain(`${address} is served at `);
-      const origin = String(/http:\S+(?=,)/.exec(String(lines.at(-1)))?.[0]);
       expect((await httpRequest(origin, { path: '/v1/greetings/Ada' })).text).toBe('{"text":"Greet Ada"}');
       expect((await httpRequest(origin, { path: '/docs/swagger-ui.css' })).text).toContain('.swagger-ui');
       child.kill(signal);
@@ -222,19 +228,10 @@ describe('the packed package', () => {
   );
 
   it('has a command that goes on serving when nobody reads its output any longer', async () => {
-    const { address } = opening(await startReflecting());
-    const command = join(user.folder, 'node_modules/.bin/transcoder');
-    const child = spawn(command, ['--target', address, '--port', '0'], { stdio });
-    onTestFinished(() => void child.kill());
-    const lines = createInterface(child.stdout);
-    let origin: string | undefined;
-    for await (const line of lines) {
-      origin = / is served at (http:\S+),/.exec(line)?.[1];
-      if (origin !== undefined) break;
-    }
+    const { child, origin } = await startServing();
     child.stdout.destroy();
     for (const name of ['Ada', 'Grace', 'Mary'])
-      expect((await httpRequest(String(origin), { path: `/v1/greetings/${name}` })).status).toBe(200);
+      expect((await httpRequest(origin, { path: `/v1/greetings/${name}` })).status).toBe(200);
   });
 
   it('has a command that says which package it lacks', async () => {

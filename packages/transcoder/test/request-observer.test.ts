@@ -62,6 +62,13 @@ describe('an observer', () => {
     expect(witness.ended).toEqual([{ reason: undefined, ...expected, requestId: 'mine' }]);
   });
 
+  it('is told why the server refused a request', async () => {
+    const witness = new Witness();
+    const { origin } = await start([witness]);
+    await httpRequest(origin, { path: '/v1/shelves/1' });
+    expect(witness.ended).toMatchObject([{ status: 401, reason: 'TOKEN_MISSING' }]);
+  });
+
   it('is told the template under the base path', async () => {
     const witness = new Witness();
     const { origin } = await start([witness], { basePath: '/api' });

@@ -4,19 +4,21 @@ import type { AddressInfo } from 'node:net';
 import type { status } from '@grpc/grpc-js';
 import { onTestFinished } from 'vitest';
 
-/** Starts a bare HTTP/2 server. `onStream` gets the number of earlier streams. */
+type Answer = (session: ServerHttp2Session, stream: ServerHttp2Stream) => void;
+
+/** Starts a bare HTTP/2 server. Each stream gets the answer in its place, and those beyond the last one, that. */
 export async function startHttp2Server(
-  onStream: (session: ServerHttp2Session, stream: ServerHttp2Stream, earlier: number) => void,
+  ...answers: readonly Answer[]
 ): Promise<{ readonly address: string; readonly streams: () => number }> {
   const sessions = new Set<ServerHttp2Session>();
   let streams = 0;
   const server = createServer().on('session', (session) => {
     sessions.add(session);
     session.on('stream', (stream) => {
-      onStream(
+      const given = answers[streams++] ?? answers.at(-1);
+      given?.(
         session,
         stream.on('error', () => undefined),
-        streams++,
       );
     });
   });

@@ -7,6 +7,7 @@ import { Metadata, ServerCredentials, status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { certificates } from '../../../client/test/support/certificates.js';
 import { shownOptions } from '../../src/command-options.js';
+import { commandSettings } from '../../src/command-settings.js';
 import { listen } from '../support/grpc-server.js';
 import { errorOf, type HttpRequest, httpRequest, reasonOf } from '../support/http-request.js';
 import { greeterDescriptorSet, libraryDescriptorSet } from '../support/library-contract.js';
@@ -188,6 +189,13 @@ it('the option --target is required', async () => {
   expect(await runToEnd()).toEqual({ code: 2, printed: '', complaint });
 });
 
+it.each(['x:0', 'x:65535', '10.0.0.1:1', '[::1]:50051', 'unix:/run/s', 'dns:///x', 'ipv4:10.0.0.1'])(
+  'the option --target may be %s',
+  (target) => {
+    expect(commandSettings(['--target', target])).toMatchObject({ target });
+  },
+);
+
 describe('an invalid value', () => {
   /** Writes what a key may be. */
   const file = (): string => fileWith('no PEM');
@@ -196,6 +204,8 @@ describe('an invalid value', () => {
     [['--target', ''], '--target must be HOST:PORT; got "".'],
     [['--target', 'localhost'], '--target must be HOST:PORT; got "localhost".'],
     [['--target', ':50051'], '--target must be HOST:PORT; got ":50051".'],
+    [['--target', 'unix:'], '--target must be HOST:PORT; got "unix:".'],
+    [['--target', 'a:b:1'], '--target must be HOST:PORT; got "a:b:1".'],
     [['--target', 'x:65536'], '--target must be HOST:PORT; got "x:65536".'],
     [['--target', 'http://x:1'], '--target must be HOST:PORT; got "http://x:1".'],
     [['--target', '[::1]'], '--target must be HOST:PORT; got "[::1]".'],

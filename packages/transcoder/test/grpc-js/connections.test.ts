@@ -99,9 +99,10 @@ describe('the calls of others', () => {
   });
 
   it('are answered while very many calls of a slow method wait, and no connection has more streams than allowed', async () => {
+    const answers: Readonly<Record<string, typeof answerOk>> = { [PATH]: answerOk };
     const server = await startHttp2Server(
       (stream, { ':path': path }) => {
-        if (path !== SLOW) answerOk(stream);
+        answers[path ?? '']?.(stream);
       },
       { maxConcurrentStreams: 100 },
     );
@@ -192,10 +193,8 @@ describe('a stream that is refused', () => {
   };
 
   it('is sent again', async () => {
-    const server = await startHttp2Server((stream, _, earlier) => {
-      if (earlier === 0) refuse(stream);
-      else answerOk(stream);
-    });
+    const answers = [refuse, answerOk];
+    const server = await startHttp2Server((stream) => answers.shift()?.(stream));
     expect((await upstreamAt(server.address).unary(unaryCall())).code).toBe(status.OK);
     expect(server.requests).toHaveLength(2);
   });

@@ -142,9 +142,7 @@ describe('a body', () => {
     const { socket, received, closed } = openConnection(gateway);
     socket.pause();
     socket.write(CHUNKED);
-    const writing = setInterval(() => {
-      if (socket.writable) socket.write(bytes);
-    }, 5);
+    const writing = setInterval(() => socket.write(bytes), 5);
     await expect.poll(guarded).toBe(1);
     // If the server reset the connection, a client that reads late would lose the response.
     socket.resume();
@@ -278,14 +276,14 @@ describe('a client that expects 100 Continue', () => {
     { what: 'a valid body', body: BODY, status: 201 },
     { what: 'an invalid body', body: BODY.replace('}', ' '), status: 400 },
   ])('gets it between an earlier response and its own: $what', async ({ body, status }) => {
-    const { guarded, calls, upstream, guard } = counted();
+    const { guarded, upstream, guard } = counted();
     let answerFirst = (): void => undefined;
-    const first = new Promise<void>((resolve) => (answerFirst = resolve));
+    const waits = [new Promise<void>((resolve) => (answerFirst = resolve))];
     const holding: Upstream = {
       async unary(call) {
-        const isFirst = calls.length === 0;
+        const held = waits.shift();
         const reply = await upstream.unary(call);
-        if (isFirst) await first;
+        await held;
         return reply;
       },
     };

@@ -129,18 +129,11 @@ describe('a stream of google.api.HttpBody', () => {
 
   it('needs little memory however long it is', async () => {
     const part = httpBody('application/zip', Buffer.alloc(2 ** 20));
-    const feed = await startFeed((call: FeedCall) => {
-      let left = 256;
-      const send = (): void => {
-        while (left > 0) {
-          left -= 1;
-          if (!call.write(part)) break;
-        }
-        if (left === 0) call.end();
-      };
-      call.on('drain', send);
-      send();
-    });
+    const send = async (call: FeedCall): Promise<void> => {
+      for (let sent = 0; sent < 256; sent++) await new Promise((written) => call.write(part, written));
+      call.end();
+    };
+    const feed = await startFeed((call) => void send(call));
     const { hostname, port } = new URL(feed.origin);
     let received = 0;
     let most = 0;

@@ -5,10 +5,9 @@ import {
   FieldDescriptorProto_Type as FieldType,
   FileDescriptorSetSchema,
 } from '@bufbuild/protobuf/wkt';
-import { credentials, status } from '@grpc/grpc-js';
+import { credentials } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { reflect } from '../../src/reflection.js';
-import { Pauses } from '../../src/reflection/pauses.js';
 import fc from '../support/fast-check.js';
 import { opening } from '../support/opening.js';
 import { answering, type File, files, listed, startReflecting } from '../support/reflecting-server.js';
@@ -383,21 +382,7 @@ describe('a large contract', () => {
     expect(registry.getService('a.Many')?.methods).toHaveLength(LARGE);
     expect(turns).toBeGreaterThan(1);
   });
-
-  it('is refused when its time is over, also while its files are fitted together', async () => {
-    const pauses = new Pauses(Date.now());
-    await expect(pauses.take()).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
-    const endless = async (): Promise<void> => {
-      const slices = new Pauses(Date.now() + 50).slices(numbers(), 10);
-      for await (const slice of slices) expect(slice).toHaveLength(10);
-    };
-    await expect(endless()).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
-  });
 });
-
-function* numbers(): Generator<number> {
-  for (let number = 0; ; number += 1) yield number;
-}
 
 describe('whatever a server describes', () => {
   const names = ['A', 'B', 'C'];

@@ -18,9 +18,9 @@ interface BareHttp2Server {
   readonly requests: readonly IncomingHttpHeaders[];
 }
 
-type OnStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, earlier: number) => void;
+type OnStream = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 
-/** Starts a server on loopback that ends with the test. `onStream` gets the number of earlier streams. */
+/** Starts a server on loopback that ends with the test. */
 export async function startHttp2Server(
   onStream: OnStream,
   settings: SessionOptions['settings'] = {},
@@ -36,7 +36,6 @@ export async function startHttp2Server(
       onStream(
         stream.on('error', () => undefined),
         headers,
-        requests.length - 1,
       );
     });
   server.listen(0, '127.0.0.1');

@@ -211,7 +211,7 @@ describe('the served services', () => {
 
   it('cannot be empty: an image with rules only in its imports is refused', () => {
     const set = fromBinary(FileDescriptorSetSchema, branchImage);
-    for (const { package: name, service } of set.file) if (name === 'branch.v1') service.splice(0);
+    for (const { service } of set.file.filter((file) => file.package === 'branch.v1')) service.splice(0);
     expect(() => readContract(toBinary(FileDescriptorSetSchema, set))).toThrow(
       'No method of the contract can be served by google.api.http.',
     );

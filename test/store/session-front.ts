@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
-import { eachPacket, isError, isQuery, textOf, withText } from './mysql-packets.js';
-import { startTcpFront } from './tcp-front.js';
+import { eachPacket, isError, isQuery, textOf, withText } from '../support/mysql-packets.js';
+import { startTcpFront } from '../support/tcp-front.js';
 
 /** What a proxy, or the server itself, does to sessions. Its statements return no rows; a wrong one ends the client. */
 interface SessionFrontOptions {
