@@ -1,9 +1,9 @@
+import { executionAsyncResource } from 'node:async_hooks';
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Client } from '../calls/call.js';
 import type { OpenSocket } from '../edge/open-sockets.js';
 import type { Limits } from '../settings/config.js';
-import { currentNativePart, type EndedSessions } from './ended-sessions.js';
 
 /** With more unary calls at work at once than this, a connection is busy. */
 const FEW_CALLS = 2;
@@ -40,11 +40,10 @@ export class Connection implements Client {
   readonly #socket: Socket;
   /** Absent once the client has shown who it is, since the connection is then never ended for a new one. */
   #open: OpenSocket | undefined;
-  readonly #ended: EndedSessions;
   readonly #streamCount: StreamCount;
   #session: ServerHttp2Session | undefined;
-  /** The session's native object, which must outlive the session. */
-  #native: object | undefined;
+  /** The session's native object, held and never read: Node must not free it before those of its streams (decision 35). */
+  native: object | undefined;
   /** The open streams of unary calls, each with the time at which it began. */
   readonly #calls = new Map<ServerHttp2Stream, number>();
   /** The open streams of streaming calls, each with the time at which it is reset; `Infinity` if its request is complete. */
@@ -71,7 +70,6 @@ export class Connection implements Client {
     socket: Socket,
     open: OpenSocket | undefined,
     limits: ConnectionLimits,
-    ended: EndedSessions,
     streamCount: StreamCount,
     now: number,
   ) {
@@ -79,7 +77,6 @@ export class Connection implements Client {
     this.#open = open;
     if (open !== undefined) open.end = this.#makeWay;
     this.#limits = limits;
-    this.#ended = ended;
     this.#streamCount = streamCount;
     this.#beganAt = now;
     this.#activeAt = now;
@@ -104,8 +101,8 @@ export class Connection implements Client {
   };
 
   readonly #onSettings = (): void => {
-    // The session's native object is current in its listeners, and the client's settings come before its first stream.
-    this.#native = currentNativePart();
+    // Node runs listeners with the native object as the async resource; these settings come before the first stream.
+    this.native = executionAsyncResource();
   };
 
   readonly #onAcknowledged = (): void => {
@@ -132,8 +129,7 @@ export class Connection implements Client {
       .off('remoteSettings', this.#onSettings)
       .off('localSettings', this.#onAcknowledged);
     this.#session = undefined;
-    if (this.#native !== undefined) this.#ended.keep(this.#native);
-    this.#native = undefined;
+    this.native = undefined;
   }
 
   /** Adds the stream of a unary call. */

@@ -11,7 +11,6 @@ import { Server as TlsServer } from 'node:tls';
 import { HEAD_MAX_BYTES, type OpenSocket, OpenSockets } from '../edge/open-sockets.js';
 import type { Limits } from '../settings/config.js';
 import { Connection, type ConnectionTimes, StreamCount } from './connection.js';
-import { EndedSessions } from './ended-sessions.js';
 import { StreamShare } from './stream-share.js';
 
 /** How many checks there are per sweep; a sweep ends whatever is overdue on any connection. */
@@ -52,7 +51,6 @@ export class Connections {
   readonly #options: ConnectionsOptions;
   readonly #sockets: OpenSockets[] = [];
   readonly #open = new Set<Connection>();
-  readonly #ended = new EndedSessions();
   readonly #ofSession = new Map<Http2Session | undefined, Connection>();
   /** Connections with a unary call in progress, or with one lately. */
   readonly #withCalls = new Set<Connection>();
@@ -104,7 +102,7 @@ export class Connections {
   }
 
   #accept(socket: Socket, open: OpenSocket | undefined): Connection {
-    const connection = new Connection(socket, open, this.#options, this.#ended, this.#streams, this.#now);
+    const connection = new Connection(socket, open, this.#options, this.#streams, this.#now);
     this.#open.add(connection);
     this.#unacknowledged.add(connection);
     socket.once('close', () => {

@@ -2,9 +2,6 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { firstBlock } from '../../bench/load/hpack.js';
 import {
@@ -20,7 +17,6 @@ import {
   SETTINGS,
   socketTo,
 } from '../support/http2-frames.js';
-import { EndedSessions } from '../../src/grpc/ended-sessions.js';
 import { built } from '../support/built.js';
 import { LIMITS } from '../support/grpc-limits.js';
 
@@ -79,32 +75,6 @@ async function collect(): Promise<string> {
   server.send('measure');
   return Promise.race([once(server, 'message').then(() => 'goes on'), end]);
 }
-
-describe('an object kept for an ended session', () => {
-  it('survives one garbage collection and is freed by a later one', async () => {
-    setFlagsFromString('--expose-gc');
-    const collectGarbage = runInNewContext('gc') as () => void;
-    const others = new FinalizationRegistry((found: () => void) => {
-      found();
-    });
-    const collected = async (): Promise<boolean> => {
-      const found = new Promise<void>((resolve) => {
-        others.register({}, resolve);
-      });
-      collectGarbage();
-      // Callbacks of registries run some time after the collection.
-      await found;
-      return kept.deref() === undefined;
-    };
-    const sessions = new EndedSessions();
-    const kept = new WeakRef({});
-    sessions.keep(kept.deref() ?? {});
-    // A WeakRef keeps its object alive until the end of the turn that dereferences it.
-    await setImmediate();
-    expect(await collected()).toBe(false);
-    await expect.poll(collected, { timeout: 10_000 }).toBe(true);
-  });
-});
 
 describe('a client that ends its connection while a stream has broken headers', () => {
   it.each([
