@@ -101,11 +101,11 @@ describe('the figures of caches and the connection pool', () => {
   it('are read at each scrape', async () => {
     const metrics = new Metrics();
     let entries = 1;
+    metrics.caches({ replies: () => ({ hits: 1, misses: 0, entries: 1, bytes: 700 }) });
     metrics.caches({
       routes: () => ({ hits: 2, misses: 3, entries, bytes: 400 }),
       tokens: () => ({ hits: 5, misses: 6, entries: 7 }),
     });
-    metrics.caches({ replies: () => ({ hits: 1, misses: 0, entries: 1, bytes: 700 }) });
     metrics.pool(() => ({ used: 8, free: 9, waiting: 10 }));
     await metrics.text();
     entries = 2;

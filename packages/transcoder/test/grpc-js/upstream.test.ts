@@ -29,7 +29,7 @@ describe('an upstream over a channel', () => {
     );
     const message = new Uint8Array([9, 0, 255, 9]).subarray(1, 3);
     const reply = await upstream.unary(unaryCall({ message, metadata: new Map([['sent', 'yes']]) }));
-    expect(reply.code).toBe(status.OK);
+    expect(reply).toMatchObject({ code: status.OK, answered: true });
     expect([...(reply.message ?? [])]).toEqual([0, 255]);
     expect(reply.trailers?.get('seen-bin')).toEqual([Buffer.from('yes')]);
   });
