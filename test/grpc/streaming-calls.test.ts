@@ -121,12 +121,10 @@ describe('a watch', () => {
     const session = connectTo(server);
     const stream = await begun(session, WATCH_PATH);
     const told = once(stream, 'data');
-    for (let ended = 0; ended < 4; ended++) {
-      const call = requestOn(session, SLOW).end(framed(new Uint8Array()));
-      expect((await outcomeOf(call)).code).toBe(status.DEADLINE_EXCEEDED);
-    }
+    for (let ended = 0; ended < 4; ended++)
+      await outcomeOf(requestOn(session, SLOW).end(framed(new Uint8Array())));
     server.health.setServing(true);
-    await told;
+    expect(await told).toHaveLength(1);
   });
 
   it('sends only the latest status to a client that reads slowly', async () => {
