@@ -14,7 +14,16 @@ import { LEASH } from './process.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 /** Everything that `npm start` needs to build the service, and the existing build. */
-const SOURCES = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'proto', 'packages', 'src', 'dist'];
+const SOURCES = [
+  'package.json',
+  'scripts',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'proto',
+  'packages',
+  'src',
+  'dist',
+];
 
 /**
  * The code blocks of a language in a document, by the heading of their section. A section excludes its subsections.
