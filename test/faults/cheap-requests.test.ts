@@ -1,9 +1,12 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { get as httpGet, type IncomingMessage } from 'node:http';
 import { connect } from 'node:http2';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, inject, it, onTestFinished } from 'vitest';
 import { median } from '../../bench/load/percentile.js';
 import { cpuMs } from '../../bench/process-usage.js';
 import { GetRouteRequest } from '../../src/gen/routing/v1/route_service.js';
@@ -26,6 +29,14 @@ const ROUTE_X = framed(GetRouteRequest.encode({ routeId: 'x' }).finish());
 const TIMES = 200;
 const DOTS = '.'.repeat(8_192);
 
+/** A key of the algorithm that takes the service the longest to verify. */
+function es384() {
+  const { publicKey, privateKey: key } = generateKeyPairSync('ec', { namedCurve: 'P-384' });
+  return { publicKey, signing: { key, algorithm: 'ES384', keyid: 'main' } } as const;
+}
+
+const ES384 = es384();
+
 function getting(path: string, token: string): AttackRequest {
   return { path, headers: { authorization: `Bearer ${token}` } };
 }
@@ -47,6 +58,8 @@ interface Cost {
   readonly sent: { readonly request: AttackRequest } | { readonly token: string };
   /** The most plain gets that one of them may cost. */
   readonly most: number;
+  /** The key that the service trusts; default: the secret of the tests. */
+  readonly key?: ReturnType<typeof es384>;
 }
 
 const COSTS: readonly Cost[] = [
@@ -86,6 +99,13 @@ const COSTS: readonly Cost[] = [
     },
   },
   {
+    what: 'forged tokens for a key of ES384',
+    rate: 200,
+    most: 12,
+    key: ES384,
+    sent: { request: getting('/v1/routing/x', tokenFor({}, es384().signing)) },
+  },
+  {
     what: 'requests for the largest page',
     rate: 389,
     most: 8,
@@ -103,10 +123,17 @@ async function start(settings: Readonly<Record<string, string>> = {}): Promise<S
   return startProcess({ DATABASE_URL: 'sqlite::memory:', ...settings });
 }
 
+/** The settings of a service that trusts a public key. */
+async function trusting({ publicKey }: ReturnType<typeof es384>): Promise<Readonly<Record<string, string>>> {
+  const file = join(inject('temporaryFolder'), 'es384.pem');
+  await writeFile(file, publicKey.export({ type: 'spki', format: 'pem' }));
+  return { JWT_SECRET: '', JWT_PUBLIC_KEY_FILE: file };
+}
+
 it.each(COSTS)('one of $rate $what a second costs no more than $most plain gets', async (cost) => {
-  const { what, rate, sent, most } = cost;
-  const service = await start();
-  const token = tokenFor();
+  const { what, rate, sent, most, key } = cost;
+  const service = await start(key && (await trusting(key)));
+  const token = tokenFor({}, key?.signing);
   const routeId = await created(service, token);
   const message = GetRouteRequest.encode({ routeId }).finish();
   const call = { name: 'a client makes calls', message: Buffer.from(message).toString('base64') } as const;
