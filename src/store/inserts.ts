@@ -118,9 +118,9 @@ export class Inserts {
     let open = inserts;
     let refusal: Refusal | undefined;
     for (let round = 1; round <= MAX_ROUNDS && open.length > 0; round++) {
-      const { sent, ...inserted } = await this.#rows.insert(open, (wanted) => this.#firstsOf(wanted));
+      const inserted = await this.#rows.insert(open, (wanted) => this.#firstsOf(wanted));
       ({ refusal } = inserted);
-      if (refusal === undefined) open = this.#settleBeside(sent, open, outcomes);
+      if (refusal === undefined) open = this.#settleBeside(inserted.sent, open, outcomes);
       else if (refusal.kind !== 'row refused') open = await this.#settleStored(open, outcomes);
       open = stillWanted(open, outcomes);
       if (refusal !== undefined && refusal.kind !== 'conflict') break;

@@ -96,9 +96,10 @@ export class RouteStatements {
       return { sent };
     } catch (error) {
       const { kind } = classify(error);
+      const isLockedRow = kind === 'locked' && performance.now() - sentAt < TABLE_LOCK_MS;
+      const isOfRow = isLockedRow || kind === 'conflict' || kind === 'row refused';
       const translated = this.translated(error);
-      const isOfTable = kind === 'locked' && performance.now() - sentAt >= TABLE_LOCK_MS;
-      if (isOfTable || (kind !== 'conflict' && kind !== 'row refused' && kind !== 'locked')) throw translated;
+      if (!isOfRow) throw translated;
       return { sent, refusal: { kind, error: translated } };
     }
   }
