@@ -44,7 +44,6 @@ const ELSEWHERE = [
   '[ -e routes.env ]',
   '. ./routes.env',
   'docker build -t route-registry',
-  'TOKEN=$(docker exec routes',
   'docker compose --profile gateway up',
   'kubectl create namespace',
   'kubectl -n routes exec POD',
