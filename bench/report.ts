@@ -47,6 +47,7 @@ export function allFigures(run: Run): string {
   const figures = Object.keys(FIGURES) as Figure[];
   return [
     conditions(run),
+    describeSteadiness(run.steadiness),
     'CPU is user and system time per request: of all processes of the server, of the database, and of the load generator.',
     table(
       ['scenario', ...figures.map((figure) => FIGURES[figure])],
@@ -65,14 +66,13 @@ function replacePart(text: string, [name, part]: [string, string]): string {
 }
 
 /** Describes where and how the figures were measured. */
-function conditions({ at, machine, steadiness, database, scale }: Run): string {
+function conditions({ at, machine, database, scale }: Run): string {
   const { rounds, durationMs, routes } = scale;
   const quick = scale.name === 'quick' ? ' A quick run: its figures are rough.' : '';
   return [
     `Measured on ${at.slice(0, 10)} on ${machine}; ${database}.`,
     `Medians of ${rounds} rounds of ${durationMs / 1_000} s with ${CALLERS} callers of ${routes.toLocaleString('en')} routes, on the same cores.`,
     `"±" is the distance to the ${rounds > 3 ? 'farther quartile' : 'farthest round'}; where that is more than a third, a figure is "not measured".${quick}`,
-    describeSteadiness(steadiness),
   ].join(' ');
 }
 
