@@ -11,13 +11,16 @@ export const KINDS = [
 
 export type Kind = (typeof KINDS)[number];
 
-/** An implementation that serves some of the four kinds of requests: a row of the first table. */
+/** An implementation that serves some of the four kinds of requests: a row of the first two tables. */
 export interface Contender {
   /** Its title in the table, as Markdown. */
   readonly title: string;
   /** Its name in the chart and in the names of scenarios. */
   readonly name: string;
-  /** `bare`: a server that answers without a token, a database or a check, and does less than any service has to. */
+  /**
+   * `bare`: a server that answers without a token, a database or a check, and does less than any service has to. The
+   * table of rates leaves it out.
+   */
   readonly role: 'own' | 'peer' | 'bare';
   /** Whether its gets come from memory once they have been read; else each is a query, or a part of one. */
   readonly cached?: boolean;
@@ -29,14 +32,14 @@ export interface Contender {
 
 /** The service in one process, which the others are compared with. */
 export const OWN: Contender = {
-  title: '**Route Registry**, one process, cached',
+  title: '**Route Registry**, cached',
   name: 'Route Registry',
   role: 'own',
   cached: true,
   targets: { ...gets('service', 'service'), ...creates('service', 'service') },
 };
 
-/** The rows of the first table: with a cache, without one, and the bare servers. */
+/** The rows of the first two tables: with a cache, without one, and the bare servers. */
 export const CONTENDERS: readonly Contender[] = [
   OWN,
   {
@@ -54,62 +57,62 @@ export const CONTENDERS: readonly Contender[] = [
     creates: 'create, 1 % repeats',
   },
   {
-    title: '**Route Registry**, gateway in a separate process, cached',
+    title: '**Route Registry**, separate gateway, cached',
     name: 'separate gateway',
     role: 'own',
     cached: true,
     targets: { 'REST get': 'gateway', 'REST create': 'gateway' },
   },
   {
-    title: 'Go: grpc-go and grpc-gateway, cached',
+    title: 'Go, cached',
     name: 'Go',
     role: 'peer',
     cached: true,
     targets: gets('go with a cache', 'go with a cache'),
   },
   {
-    title: '**Route Registry**, one process, not cached (`ROUTE_CACHE_MIB=0`)',
+    title: '**Route Registry**, not cached (`ROUTE_CACHE_MIB=0`)',
     name: 'Route Registry',
     role: 'own',
     targets: gets('uncached', 'uncached'),
   },
   {
-    title: 'Go: grpc-go and grpc-gateway, not cached',
+    title: 'Go, not cached',
     name: 'Go',
     role: 'peer',
     targets: { ...gets('go', 'go'), ...creates('go', 'go') },
   },
   {
-    title: 'Fastify, jsonwebtoken and mysql2, which has no cache',
+    title: 'Fastify, not cached',
     name: 'Fastify',
     role: 'peer',
     targets: { 'REST get': 'fastify', 'REST create': 'fastify' },
   },
   {
-    title: 'A tutorial: Express, grpc-js and Knex, which has no cache',
+    title: 'Tutorial, not cached',
     name: 'Tutorial',
     role: 'peer',
     targets: { ...gets('tutorial', 'tutorial gateway'), ...creates('tutorial', 'tutorial gateway') },
   },
   {
-    title: '*A bare grpc-js echo*',
+    title: '*Bare grpc-js echo*',
     name: 'bare grpc-js echo',
     role: 'bare',
     targets: { 'gRPC get': 'echo' },
   },
   {
-    title: '*A bare `node:http`*',
+    title: '*Bare `node:http`*',
     name: 'bare node:http',
     role: 'bare',
     targets: { 'REST get': 'node:http' },
   },
   {
-    title: '*A bare Express app*',
+    title: '*Bare Express app*',
     name: 'bare Express app',
     role: 'bare',
     targets: { 'REST get': 'express' },
   },
-  { title: '*A bare hop*', name: 'bare hop', role: 'bare', targets: { 'REST get': 'hop' } },
+  { title: '*Bare hop*', name: 'bare hop', role: 'bare', targets: { 'REST get': 'hop' } },
 ];
 
 /** The name of the scenario that sends this kind of request to a contender. */

@@ -45,10 +45,10 @@ export function describeMachine(): string {
   return `${cpus().length} × ${first?.model ?? 'unknown processor'}, ${memory}, ${process.platform}, Node ${process.version}`;
 }
 
-/** Says in a sentence how steady the machine was. */
+/** Says in a sentence how steady the machine was. A round beside a disturbed loop was repeated. */
 export function describeSteadiness({ loopsMs, stolen }: Steadiness): string {
   const share = `${(stolen * 100).toFixed(1)} %`;
-  return `A fixed loop, timed before and after each round, took ${median(loopsMs).toFixed(0)} ms in the median and ${Math.min(...loopsMs).toFixed(0)} ms at its fastest; a round beside a loop of more than ${DISTURBED} times that was repeated. The host took ${share} of the time of the cores for others.`;
+  return `A fixed loop between the rounds took ${median(loopsMs).toFixed(0)} ms in the median and ${Math.min(...loopsMs).toFixed(0)} ms at its fastest; the host took ${share} of the cores' time for others.`;
 }
 
 /** @throws Error when the machine was too unsteady for figures that are published, whatever these figures are */

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { peerChart } from './chart.js';
-import { CONTENDERS, KINDS, OWN, scenarioName } from './contenders.js';
+import { type Contender, CONTENDERS, KINDS, OWN, scenarioName } from './contenders.js';
 import { type Figure, FIGURES, type Measured, ratiosOf, shown, valuesOf } from './figures.js';
 import { describeSteadiness, requireSteady } from './machine.js';
 import { CALLERS } from './rounds.js';
@@ -47,6 +47,7 @@ export function allFigures(run: Run): string {
   const figures = Object.keys(FIGURES) as Figure[];
   return [
     conditions(run),
+    describeSteadiness(run.steadiness),
     'CPU is user and system time per request: of all processes of the server, of the database, and of the load generator.',
     table(
       ['scenario', ...figures.map((figure) => FIGURES[figure])],
@@ -65,27 +66,31 @@ function replacePart(text: string, [name, part]: [string, string]): string {
 }
 
 /** Describes where and how the figures were measured. */
-function conditions({ at, machine, steadiness, database, scale }: Run): string {
+function conditions({ at, machine, database, scale }: Run): string {
   const { rounds, durationMs, routes } = scale;
   const quick = scale.name === 'quick' ? ' A quick run: its figures are rough.' : '';
   return [
-    `Measured at ${at} on ${machine}; ${database}. Medians of ${rounds} rounds of ${durationMs / 1_000} s with ${CALLERS} concurrent callers of ${routes.toLocaleString('en')} routes, on the same cores; "±" is the distance to the ${rounds > 3 ? 'farther quartile' : 'farthest round'}; "not measured" is a figure whose distance is more than a third of it.${quick}`,
-    describeSteadiness(steadiness),
-  ].join('\n\n');
+    `Measured on ${at.slice(0, 10)} on ${machine}; ${database}.`,
+    `Medians of ${rounds} rounds of ${durationMs / 1_000} s with ${CALLERS} callers of ${routes.toLocaleString('en')} routes, on the same cores.`,
+    `"±" is the distance to the ${rounds > 3 ? 'farther quartile' : 'farthest round'}; where that is more than a third, a figure is "not measured".${quick}`,
+  ].join(' ');
 }
 
 /** The part that compares the service with its peers. */
 function peers(run: Run): string {
-  const rows = (figure: Figure): string[][] =>
-    CONTENDERS.map((contender) => [
-      contender.title,
-      ...KINDS.map((kind) => cell(rowOf(run, kind, contender), figure)),
-    ]).filter(([, ...cells]) => cells.some((each) => each !== NONE));
+  const rows = (figure: Figure, contenders: readonly Contender[]): string[][] =>
+    contenders
+      .map((contender) => [
+        contender.title,
+        ...KINDS.map((kind) => cell(rowOf(run, kind, contender), figure)),
+      ])
+      .filter(([, ...cells]) => cells.some((each) => each !== NONE));
+  const services = CONTENDERS.filter(({ role }) => role !== 'bare');
   const names = KINDS.map(({ name }) => name);
   return [
     '![Requests per second of each](performance.svg)',
-    table(['requests per second', ...names], rows('rate')),
-    table(['CPU ms of the server for each', ...names], rows('serverCpuMs')),
+    table(['requests per second', ...names], rows('rate', services)),
+    table(['CPU ms of the server for each', ...names], rows('serverCpuMs', CONTENDERS)),
     conditions(run),
   ].join('\n\n');
 }

@@ -29,15 +29,15 @@ export const NOT_CACHED = {
 
 /** The rows of the cost table: a choice of the operator, and the target that has it. All but the last request one route. */
 export const COSTS = [
-  { title: 'As `npm start` runs it, the same route every time', name: 'hot', target: 'alone' },
+  { title: 'As `npm start` runs it, always the same route', name: 'hot', target: 'alone' },
   { title: 'Without metrics (`OPS_ADDRESS=off`)', name: 'without metrics', target: 'unmetered' },
   {
-    title: 'Without a log line per request (`ACCESS_LOG=failures`)',
+    title: 'Without log lines (`ACCESS_LOG=failures`)',
     name: 'without log lines',
     target: 'unlogged',
   },
   {
-    title: 'With traces (`OTEL_EXPORTER_OTLP_ENDPOINT`), every request sampled',
+    title: 'With traces of every request (`OTEL_EXPORTER_OTLP_ENDPOINT`)',
     name: 'with traces',
     target: 'traced',
   },

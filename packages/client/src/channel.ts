@@ -27,6 +27,9 @@ export interface RouteClientOptions {
    * credentials of grpc-js. `false` sends the token in plaintext, for a network that does its own encryption, such as a
    * service mesh. Default: `false` for a target on this machine (`localhost`, `127.0.0.1`, `[::1]`, `unix:`), `true`
    * for any other.
+   *
+   * If the target is an IP address, the certificate must have it (of several, the first). On Node 26, channel
+   * credentials then need `checkServerIdentity` for it, and `grpc.ssl_target_name_override` among the channel options.
    */
   readonly tls?: boolean | TlsFiles | ChannelCredentials | undefined;
   /** Channel options of grpc-js, which override the defaults of this package. */

@@ -33,7 +33,8 @@ async function createTable(knex: Knex): Promise<void> {
     table.string('handler', 255).notNullable();
     // A number, so that no session's time zone affects it.
     table.bigInteger('created_at_ms').notNullable();
-    // Compared by an index, so stored as UTF-8 bytes: utf8mb4_bin would ignore trailing spaces.
+    // Compared by an index, so stored as UTF-8 bytes: utf8mb4_bin would ignore trailing spaces, and the exact collations
+    // are either MySQL's or MariaDB's.
     table.specificType('caller', 'varbinary(1020)').notNullable();
     table.specificType('request_id', 'varbinary(128)').nullable();
     // SHA-256 of method and erased path, held only by the first route of its shape.

@@ -7,39 +7,39 @@ interface Difference {
   readonly lenient?: string;
 }
 
-/** The rows of that page's table. `ours` follows the HTTP, JSON and protobuf documents that it names. */
+/** The rows of that page's table. `ours` follows HTTP, the AIPs, `http.proto` and ProtoJSON. */
 export const DIFFERENCES = {
   verbs: {
     request: 'another method than those of a path; `OPTIONS`',
     theirs: '501',
-    ours: '405 with `Allow`; 204 (RFC 9110)',
+    ours: '405; 204',
   },
-  head: { request: '`HEAD` for a `GET`', theirs: '501', ours: 'as `GET`, without content (RFC 9110)' },
+  head: { request: '`HEAD` for a `GET`', theirs: '501', ours: 'as `GET`, without content' },
   override: {
     request: 'form bodies, `X-HTTP-Method-Override`',
     theirs: 'a form that overrides `POST` is its query',
-    ours: '415, 405: one way to say a thing',
+    ours: '415, 405',
   },
   emptySegment: {
     request: 'an empty segment, or a slash at the end',
     theirs: 'an empty value, if a variable is there',
-    ours: '404: `*` and `**` match segments, and none is empty',
+    ours: '404',
   },
   escapedSlash: {
     request: '`a%2Fb` in a path',
     theirs: '404, or two segments in `**`',
-    ours: 'one segment with a slash; in a variable of several it stays `%2F` (`http.proto`)',
+    ours: 'one segment with a slash; `%2F` in a variable of several segments',
   },
   escapes: {
     request: 'escapes in the words of a path, `%3A` before a verb; braces; a verb alone',
     theirs: 'unescaped before they are compared',
-    ours: 'compared as sent; `%3A` begins no verb, and what RFC 3986 forbids is 400',
+    ours: 'compared as sent; what RFC 3986 forbids is 400',
   },
   notUtf8: { request: 'escapes that are not UTF-8', theirs: '500', ours: '400' },
   unknownParameter: {
     request: 'unknown parameters of a query',
     theirs: 'ignored',
-    ours: '400 with the name: a misspelt filter would list everything',
+    ours: '400',
     lenient: 'ignored; `a.unknown` sets no empty `a`',
   },
   twoPlaces: {
@@ -50,24 +50,24 @@ export const DIFFERENCES = {
   numbers: {
     request: 'numbers and booleans in path and query: `+5`, `007`, `0x10`, `.5`, `inf`, `1` or `T` for true',
     theirs: 'taken, but not `5.0` or `5e0`',
-    ours: 'in the forms of ProtoJSON, which has `5.0` and `5e0`',
+    ours: 'as in ProtoJSON, which has `5.0` and `5e0`',
   },
   openEnums: {
     request: 'a number that an enum does not name, in path and query',
     theirs: '400',
-    ours: 'taken as in a body: enums are open',
+    ours: 'taken',
   },
   base64: {
     request: 'base64 in path and query',
     theirs: 'only with padding; URL-safe only in a path',
-    ours: 'both alphabets, with and without padding, as in ProtoJSON',
+    ours: 'both alphabets, with and without padding',
   },
-  semicolon: { request: 'a semicolon in a query', theirs: '400', ours: 'a character (WHATWG URL)' },
+  semicolon: { request: 'a semicolon in a query', theirs: '400', ours: 'a character' },
   wellKnown: {
     request:
       '`Value`, `Struct` or a field of a well-known type in a query (`time.seconds=5`); `1m` for a duration',
     theirs: 'taken',
-    ours: '400: their forms are those of ProtoJSON',
+    ours: '400',
   },
   listIndex: {
     request: '`names[]=a`, `names[0]=a`',
@@ -78,18 +78,18 @@ export const DIFFERENCES = {
   unknownField: {
     request: 'unknown fields and enum values in a body; an Any without a type',
     theirs: 'ignored',
-    ours: '400 with the field; ignored with `json.ignoreUnknown`',
+    ours: '400; ignored with `json.ignoreUnknown`',
   },
   jsonForms: {
     request: 'the map key `01`, the duration `+1s`',
     theirs: 'taken',
-    ours: '400: no forms of ProtoJSON',
+    ours: '400',
   },
   trailingText: { request: 'text after the JSON of a body', theirs: 'ignored', ours: '400' },
   nullBody: {
     request: 'a body `null` for a field',
     theirs: '400',
-    ours: 'the field is absent, as in ProtoJSON',
+    ours: 'the field is absent',
   },
   noBody: {
     request: 'no body where a message is the body',
@@ -105,7 +105,7 @@ export const DIFFERENCES = {
   created: {
     request: 'a `Create` that succeeds',
     theirs: '200',
-    ours: '201 (AIP-133); 200 with `standardMethods: false`',
+    ours: '201; 200 with `standardMethods: false`',
   },
   emptyBody: {
     request: '`{}` where a method takes no body',
@@ -123,12 +123,12 @@ export const DIFFERENCES = {
   contentType: {
     request: 'any other content type or charset; `Content-Encoding: gzip`',
     theirs: 'read as JSON',
-    ours: '415 (RFC 9110)',
+    ours: '415',
   },
   noMask: {
     request: 'a `PATCH` of a field without a mask',
     theirs: 'a mask of the fields sent',
-    ours: 'as it came ([AIP-134](https://google.aip.dev/134))',
+    ours: 'as it came',
     lenient: 'a mask of the fields sent',
   },
   emptyMask: {
@@ -150,24 +150,24 @@ export const DIFFERENCES = {
   },
   camelMask: {
     request: 'lowerCamelCase in a mask of a query, `*`, `a__b`',
-    theirs: 'as it came: names that no field has',
-    ours: 'the field (`displayName` is `display_name`); `*` stays (AIP-161); the last is 400',
+    theirs: 'as it came',
+    ours: '`displayName` is `display_name`; `*` stays; the last is 400',
   },
   timeout: {
     request: '`Grpc-Timeout`',
     theirs: 'read',
     ours: 'ignored; `Request-Timeout` is read',
-    lenient: 'both are read; the shorter holds',
+    lenient: 'the shorter of both holds',
   },
   wrongTimeout: {
     request: '`Grpc-Timeout` of zero, below zero or of more than 8 digits',
     theirs: 'no limit, or 504',
     ours: 'ignored',
-    lenient: '400 (the protocol of gRPC)',
+    lenient: '400',
   },
   metadata: {
     request: '`Grpc-Metadata-*`, `traceparent`',
-    theirs: 'the first is forwarded, the second not',
+    theirs: 'only the first is forwarded',
     ours: 'the headers in `forwardedHeaders`',
   },
 } as const satisfies Record<string, Difference>;
