@@ -53,6 +53,7 @@ describe('a valid path pattern', () => {
 
   it.each(EVERY_ROUTER_PATTERN)('may be $path, for $router', ({ path }) => {
     expect(checkPath(path)).toEqual([]);
+    expect(path).toMatch(PATH_SYNTAX);
   });
 });
 

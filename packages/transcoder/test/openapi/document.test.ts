@@ -8,7 +8,7 @@ import { ContractComments } from '../../src/openapi/contract-comments.js';
 import { Names } from '../../src/openapi/names.js';
 import { VERBS } from '../../src/openapi/open-api.js';
 import { httpRequest } from '../support/http-request.js';
-import { bareBranch, shopImage } from '../support/library-contract.js';
+import { shopImage } from '../support/library-contract.js';
 import { startTranscoder } from '../support/library-transcoder.js';
 import { library, operationOf, schemaOf, shop } from '../support/described.js';
 
@@ -215,11 +215,6 @@ describe('a comment', () => {
     ['(-- for\nauthors --)a', 'a'],
   ])('becomes Markdown for REST clients: %j', (comment, text) => {
     expect(new ContractComments({ x: comment }).named('x')).toBe(text);
-  });
-
-  it('has a default if the descriptor set has none', () => {
-    const bare = describeContract({ descriptorSet: bareBranch });
-    expect(bare.tags[0]?.description).toMatch(/^The methods of /);
   });
 
   it('is empty if there is none, whatever the name', () => {
