@@ -100,6 +100,9 @@ describe('the scopes', () => {
   });
 });
 
+const OTHER_ISSUER = "The token's iss claim is not the expected issuer.";
+const FOREIGN = "The token's aud claim does not name this service.";
+
 describe('the iss and aud claims', () => {
   it.each([
     ['the audience in a list', { aud: ['others.test', AUDIENCE] }],
@@ -109,19 +112,11 @@ describe('the iss and aud claims', () => {
   });
 
   it.each([
-    ['another issuer', { iss: 'https://other.test' }, "The token's iss claim is not the expected issuer."],
-    [
-      'a slash after the issuer',
-      { iss: `${CLAIMS.iss}/` },
-      "The token's iss claim is not the expected issuer.",
-    ],
-    ['only other audiences', { aud: ['a', 'b'] }, "The token's aud claim does not name this service."],
-    [
-      'more text after the audience',
-      { aud: `${AUDIENCE},other` },
-      "The token's aud claim does not name this service.",
-    ],
-    ['an empty list of audiences', { aud: [] }, "The token's aud claim does not name this service."],
+    ['another issuer', { iss: 'https://other.test' }, OTHER_ISSUER],
+    ['a slash after the issuer', { iss: `${CLAIMS.iss}/` }, OTHER_ISSUER],
+    ['only other audiences', { aud: ['a', 'b'] }, FOREIGN],
+    ['more text after the audience', { aud: `${AUDIENCE},other` }, FOREIGN],
+    ['an empty list of audiences', { aud: [] }, FOREIGN],
   ])('are refused with %s', (_, claims, message) => {
     expect(judge(withClaims(claims))).toEqual({
       ok: false,
@@ -205,8 +200,6 @@ describe('the scopes in a claim inside objects', () => {
 });
 
 describe('the audience', () => {
-  const FOREIGN = "The token's aud claim does not name this service.";
-
   it.each(['one', 'two'])('may be any of JWT_AUDIENCE: %s', (aud) => {
     expect(judgeBy({ JWT_AUDIENCE: 'one, two' }, { aud })).toMatchObject({ ok: true });
     expect(judgeBy({ JWT_AUDIENCE: 'one, two' }, { aud: ['other', aud] })).toMatchObject({ ok: true });
