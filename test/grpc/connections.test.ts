@@ -45,9 +45,7 @@ function socketTo({ address }: Pick<TestServer, 'address'>, allowHalfOpen = fals
   const { hostname, port } = new URL(`http://${address}`);
   const socket = connectSocket({ host: hostname, port: Number(port), allowHalfOpen });
   socket.on('error', () => undefined);
-  onTestFinished(() => {
-    socket.destroy();
-  });
+  onTestFinished(() => void socket.destroy());
   return socket;
 }
 

@@ -147,9 +147,7 @@ describe('a call whose stream is reset before its end', () => {
     };
     const server = await start({ authenticator: admitted, handle });
     const socket = socketTo(server.address);
-    onTestFinished(() => {
-      socket.destroy();
-    });
+    onTestFinished(() => void socket.destroy());
     const arrived = new Promise<void>((resolve) => {
       const connection = new FrameConnection(socket, {}, ({ type, flags }) => {
         if (type !== PING || (flags & ACK) === 0) return;
@@ -254,9 +252,7 @@ describe('the deadline of a call', () => {
     ["the server's", 60_000, 2_000],
   ])('does not move when the wall clock jumps: %s', async (_, ownMs, deadlineMs) => {
     vi.useFakeTimers({ toFake: ['Date'] });
-    onTestFinished(() => {
-      vi.useRealTimers();
-    });
+    onTestFinished(() => void vi.useRealTimers());
     const innermost = {
       startRead: () => undefined,
       sendStatus: () => undefined,
