@@ -44,7 +44,7 @@ describe('the schema of a create request', () => {
       fc.property(arbitrary(), (candidate) => {
         expect(isRouteInput(candidate)).toBe(checkDefinition(candidate).length === 0);
       }),
-      { numRuns: 2_000 },
+      { numRuns: 500 },
     );
   });
 
