@@ -47,9 +47,7 @@ const ROUTERS: readonly (readonly [name: string, mount: Mount])[] = [
 
 async function answerOf(mount: Mount, routes: Mounted, target: string, method: Method): Promise<Response> {
   const server = createServer(await mount(routes)).listen(0, '127.0.0.1');
-  onTestFinished(() => {
-    server.close();
-  });
+  onTestFinished(() => void server.close());
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return fetch(`http://127.0.0.1:${port}${target}`, { method, headers: { connection: 'close' } });

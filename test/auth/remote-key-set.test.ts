@@ -122,7 +122,8 @@ describe('a call whose key is known never waits', () => {
     const issuer = await TestIssuer.start(RSA_JWK);
     void held(issuer);
     issuer.time.pass(11 * MINUTE_MS);
-    for (let count = 0; count < 1_000; count++) expect(judgeRsa(issuer)).toMatchObject({ ok: true });
+    // More than may wait.
+    for (let count = 0; count < 300; count++) expect(judgeRsa(issuer)).toMatchObject({ ok: true });
   });
 
   it('while others, whose keys are unknown or ambiguous, wait for a fetch', async () => {

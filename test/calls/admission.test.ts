@@ -50,24 +50,14 @@ describe('the limit on waiting calls', () => {
   });
 
   it.each([
-    [
-      'succeeded',
-      (one: ReturnType<typeof work>) => {
-        one.finish();
-      },
-    ],
-    [
-      'failed',
-      (one: ReturnType<typeof work>) => {
-        one.fail();
-      },
-    ],
-  ])('frees a place when its work has %s', async (_, settle) => {
+    ['succeeded', 'finish'],
+    ['failed', 'fail'],
+  ] as const)('frees a place when its work has %s', async (_, settle) => {
     const places = admission({ maxWaitingCalls: 2 });
     for (let i = 0; i < 3; i++) {
       const one = work();
       const settled = Promise.allSettled([places.wait('me', one.run)]);
-      settle(one);
+      one[settle]();
       await settled;
     }
     const last = work();

@@ -12,9 +12,7 @@ function logOf(access: 'all' | 'failures'): CallLog {
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
+  onTestFinished(() => void vi.useRealTimers());
   lines = [];
   log = logOf('failures');
 });

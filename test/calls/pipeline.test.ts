@@ -63,9 +63,7 @@ function trailerBytes({ code, details, trailers }: Reply): number {
 /** Freezes time until the test advances it. */
 function stopClock(): void {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
+  onTestFinished(() => void vi.useRealTimers());
 }
 
 describe('a call', () => {

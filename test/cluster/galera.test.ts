@@ -54,9 +54,7 @@ describe('the service on three Galera nodes behind HAProxy', needs('galera', 'ha
     await wholeCluster(nodes);
   });
 
-  afterAll(async () => {
-    await Promise.all(nodes.map((node) => node.close()));
-  });
+  afterAll(() => Promise.all(nodes.map((node) => node.close())));
 
   function node(index: number): GaleraNode {
     const found = nodes[index];

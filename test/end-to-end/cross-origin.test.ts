@@ -31,9 +31,7 @@ describe('a service with CORS_ORIGINS', () => {
     origin = service.httpUrl;
   });
 
-  afterAll(async () => {
-    await service.close();
-  });
+  afterAll(() => service.close());
 
   it.each(['/v1/routing', '/unknown'])('answers a preflight for %s without a token', async (path) => {
     const response = await httpRequest(origin, { method: 'OPTIONS', path, headers: PREFLIGHT });

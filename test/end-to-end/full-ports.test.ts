@@ -23,9 +23,7 @@ async function statusOn(socket: Socket, head: string, body = ''): Promise<string
 function opened(url: string): Socket {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname).on('error', () => undefined);
-  onTestFinished(() => {
-    socket.destroy();
-  });
+  onTestFinished(() => void socket.destroy());
   return socket;
 }
 

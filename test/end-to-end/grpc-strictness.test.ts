@@ -1,11 +1,10 @@
 import { status } from '@grpc/grpc-js';
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CreateRouteRequest } from '../../src/gen/routing/v1/route_service.js';
 import { callRaw, framed } from '../support/http2-call.js';
 import { requestOf } from '../support/requests.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
-import { runningService } from '../support/running-service.js';
-import { tokenFor } from '../support/service.js';
+import { type Service, startService, tokenFor } from '../support/service.js';
 
 const CREATE = '/routing.v1.RouteService/CreateRoute';
 const VALID = Buffer.from(CreateRouteRequest.encode(requestOf()).finish());
@@ -15,6 +14,12 @@ function handlerOf(...bytes: number[]): Buffer {
   return Buffer.from([0x0a, bytes.length + 2, 0x2a, bytes.length, ...bytes]);
 }
 
+let service: Service;
+beforeAll(async () => {
+  service = await startService({ databaseUrl: 'sqlite::memory:' });
+});
+afterAll(() => service.close());
+
 it.each([
   ['a byte that is never UTF-8', 'REQUEST_MALFORMED', handlerOf(0xff)],
   ['an overlong NUL', 'REQUEST_MALFORMED', handlerOf(0xc0, 0x80)],
@@ -23,9 +28,8 @@ it.each([
 ])(
   'a message with %s is refused: %s, but only for the missing token without one',
   async (_, reason, bytes) => {
-    const { grpcAddress } = await runningService();
     const reasonFor = async (headers: Record<string, string>, code: status): Promise<unknown> => {
-      const outcome = await callRaw(grpcAddress, CREATE, headers, framed(bytes));
+      const outcome = await callRaw(service.grpcAddress, CREATE, headers, framed(bytes));
       expect(outcome.code).toBe(code);
       return errorInfoOf(richErrorOfReply(outcome)).reason;
     };

@@ -6,8 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { KeySetServer } from '../auth/key-set-server.js';
 import { post, requestOf } from '../support/requests.js';
 import { errorInfoOf, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
-import { runningService } from '../support/running-service.js';
-import { create, get, metadataOf, type Service } from '../support/service.js';
+import { create, get, metadataOf, type Service, startService } from '../support/service.js';
 
 const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const KEYS = {
@@ -130,12 +129,21 @@ beforeAll(async () => {
   keySet = await KeySetServer.start(...members);
 });
 
-afterAll(() => keySet.stop());
+/** The services, each for all issuers with the same settings. */
+const services = new Map<string, Promise<Service>>();
+
+afterAll(async () => {
+  await Promise.all([...services.values()].map(async (service) => (await service).close()));
+  await keySet.stop();
+});
 
 function serviceFor(issuer: Signed): Promise<Service> {
   const parties = { JWT_ISSUER: 'https://issuer.example', JWT_AUDIENCE: AUDIENCE };
   const settings = { JWT_SECRET: '', JWT_JWKS_URL: keySet.url, ...parties, ...issuer.settings };
-  return runningService({ settings });
+  const key = JSON.stringify(settings);
+  const service = services.get(key) ?? startService({ databaseUrl: 'sqlite::memory:', settings });
+  services.set(key, service);
+  return service;
 }
 
 function tokenOf(

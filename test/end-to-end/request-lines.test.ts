@@ -23,9 +23,7 @@ describe.each(TOPOLOGIES)('a REST request, gateway %s,', (topology) => {
     });
   });
 
-  afterAll(async () => {
-    await service.close();
-  });
+  afterAll(() => service.close());
 
   /** The log lines with a request id, once there are any. */
   async function linesOf(id: string): Promise<Line[]> {

@@ -95,8 +95,8 @@ describe('the HTTP server with TLS', () => {
     await once(socket.resume(), 'close');
   });
 
-  it('closes at once if all connections are still in the handshake', async () => {
-    const { server, port } = await start();
+  it('closes once the time limit of handshakes has passed if all connections are still in theirs', async () => {
+    const { server, port } = await start({ headMs: 100 });
     await stall(50, port, HELLO);
     await server.close(60_000);
   });

@@ -18,9 +18,7 @@ const BODY = '{"method":"GET","path":"/","handler":"h"}';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date'] });
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
+  onTestFinished(() => void vi.useRealTimers());
 });
 
 function jump(ms: number): void {

@@ -59,7 +59,7 @@ describe.each(VERSIONS)('reflection %s', (version) => {
     });
   });
 
-  it.each([
+  const FOUND: [what: string, request: object, name: string][] = [
     ['a file by its name', { file_by_filename: CONTRACT }, CONTRACT],
     ['the file of a service', { file_containing_symbol: 'routing.v1.RouteService' }, CONTRACT],
     ['the file of a method', { file_containing_symbol: 'routing.v1.RouteService.GetRoute' }, CONTRACT],
@@ -100,9 +100,12 @@ describe.each(VERSIONS)('reflection %s', (version) => {
       },
       'google/api/annotations.proto',
     ],
-  ])('finds %s, and returns it first', async (_, request, name) => {
-    const [answer] = await ask(version, request);
-    expect(filesOf(answer)[0]?.name).toBe(name);
+  ];
+
+  it('finds a file by its name and by all that is in it, and returns it first', async () => {
+    const answers = await ask(version, ...FOUND.map(([, request]) => request));
+    const found = FOUND.map(([what], index) => [what, filesOf(answers[index])[0]?.name]);
+    expect(found).toEqual(FOUND.map(([what, , name]) => [what, name]));
   });
 
   it('sends a file with each of its dependencies once', async () => {
@@ -131,7 +134,7 @@ describe.each(VERSIONS)('reflection %s', (version) => {
     });
   });
 
-  it.each([
+  const LACKING: [what: string, request: object][] = [
     ['an unknown file', { file_by_filename: 'nowhere.proto' }],
     ['an unknown symbol', { file_containing_symbol: 'routing.v1.Nothing' }],
     ['an unknown member', { file_containing_symbol: 'routing.v1.Route.nothing' }],
@@ -142,16 +145,22 @@ describe.each(VERSIONS)('reflection %s', (version) => {
       { file_containing_extension: { containing_type: 'routing.v1.Route', extension_number: 1 } },
     ],
     ['extensions of an unknown type', { all_extension_numbers_of_type: 'routing.v1.Nothing' }],
-  ])('reports NOT_FOUND for %s, and continues', async (_, request) => {
-    const [answer, next] = await ask(version, request, { file_by_filename: CONTRACT });
-    expect(answer?.error_response).toMatchObject({ error_code: status.NOT_FOUND });
-    expect(answer?.error_response?.error_message).toMatch(/^There is no .*\.$/);
-    expect(filesOf(next)).not.toEqual([]);
-  });
+  ];
 
-  it('refuses a request without a query', async () => {
-    const [answer] = await ask(version, { host: 'x' });
-    expect(answer?.error_response?.error_code).toBe(status.INVALID_ARGUMENT);
+  it('reports NOT_FOUND for what it lacks, refuses a request without a query, and continues', async () => {
+    const requests = [
+      ...LACKING.map(([, request]) => request),
+      { host: 'x' },
+      { file_by_filename: CONTRACT },
+    ];
+    const answers = await ask(version, ...requests);
+    expect(filesOf(answers.pop())).not.toEqual([]);
+    expect(answers.pop()?.error_response?.error_code).toBe(status.INVALID_ARGUMENT);
+    const error_response = {
+      error_code: status.NOT_FOUND,
+      error_message: expect.stringMatching(/^There is no .*\.$/) as string,
+    };
+    expect(answers).toMatchObject(LACKING.map(() => ({ error_response })));
   });
 });
 

@@ -4,53 +4,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { credentials, status } from '@grpc/grpc-js';
-import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import {
   HealthCheckResponse_ServingStatus as ServingStatus,
   HealthClient,
 } from '../../src/gen/healthcheck.js';
-import type { Authenticator } from '../../src/auth/authenticator.js';
-import { Health } from '../../src/grpc/health.js';
-import { createPipeline } from '../../src/calls/pipeline.js';
 import { REFLECTION_PATHS } from '../../src/grpc/reflection.js';
-import { type GrpcServer, startGrpcServer } from '../../src/grpc/server.js';
-import { bytesMethod } from '../support/bytes-method.js';
-import { LIMITS } from '../support/grpc-limits.js';
+import { ROUTE_SERVICE } from '../../src/grpc/server.js';
 import { callRaw, framed } from '../support/http2-call.js';
-import { pipelineOptions } from '../support/pipeline-options.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
+import { ECHO, startTestServer, type TestServer } from '../support/test-grpc-server.js';
 
-const SERVICE = 'routing.v1.RouteService';
-const ECHO = '/test.Service/Echo';
-const silent = pino({ level: 'silent' });
-/** Never asked: all methods are public. */
-const UNUSED: Authenticator = {
-  authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: 'No token.' }),
-};
-
-let health: Health;
-let server: GrpcServer;
-
-async function start(address = '127.0.0.1:0', reflection = true): Promise<GrpcServer> {
-  health = new Health([SERVICE]);
-  const methods = [bytesMethod(ECHO, 'public', (message) => message), ...health.methods()];
-  return startGrpcServer({
-    address,
-    methods,
-    pipeline: createPipeline(methods, pipelineOptions({ authenticator: UNUSED }, silent)),
-    health,
-    reflection,
-    limits: LIMITS,
-  });
-}
+let server: TestServer;
 
 beforeEach(async () => {
-  server = await start();
-});
-
-afterEach(async () => {
-  await server.close(1_000);
+  server = await startTestServer();
 });
 
 const MESSAGE = framed(Buffer.from('m'));
@@ -132,11 +100,11 @@ describe('health', () => {
     );
   }
 
-  it.each(['', SERVICE])('follows the store: "%s"', async (service) => {
+  it.each(['', ROUTE_SERVICE])('follows the store: "%s"', async (service) => {
     await expect(check(service)).resolves.toBe(ServingStatus.NOT_SERVING);
-    health.setServing(true);
+    server.health.setServing(true);
     await expect(check(service)).resolves.toBe(ServingStatus.SERVING);
-    health.setServing(false);
+    server.health.setServing(false);
     await expect(check(service)).resolves.toBe(ServingStatus.NOT_SERVING);
   });
 
@@ -147,12 +115,12 @@ describe('health', () => {
     },
   );
 
-  it.each(['', SERVICE])('can be watched: "%s"', async (service) => {
+  it.each(['', ROUTE_SERVICE])('can be watched: "%s"', async (service) => {
     const stream = client.watch({ service });
     const next = async (): Promise<unknown> => ((await once(stream, 'data')) as unknown[])[0];
     await expect(next()).resolves.toEqual({ status: ServingStatus.NOT_SERVING });
     const changed = next();
-    health.setServing(true);
+    server.health.setServing(true);
     await expect(changed).resolves.toEqual({ status: ServingStatus.SERVING });
     stream.on('error', () => undefined).cancel();
   });
@@ -162,7 +130,7 @@ describe('health', () => {
     const heard: unknown[] = [];
     stream.on('data', ({ status: told }: { status: ServingStatus }) => heard.push(told));
     await once(stream, 'data');
-    for (const serving of [false, true, true, false]) health.setServing(serving);
+    for (const serving of [false, true, true, false]) server.health.setServing(serving);
     stream.on('error', () => undefined);
     const ended = once(stream, 'end');
     await server.close(10_000);
@@ -181,7 +149,7 @@ describe('health', () => {
   );
 
   it('ends its watches with NOT_SERVING when the server closes', async () => {
-    health.setServing(true);
+    server.health.setServing(true);
     const stream = client.watch({ service: '' });
     const heard: unknown[] = [];
     stream.on('data', (response) => heard.push(response));
@@ -193,7 +161,7 @@ describe('health', () => {
   });
 
   it('sends only NOT_SERVING to a watch that begins after the close', async () => {
-    health.close();
+    server.health.close();
     const stream = client.watch({ service: '' });
     const heard: unknown[] = [];
     stream.on('data', (response) => heard.push(response));
@@ -203,10 +171,9 @@ describe('health', () => {
 });
 
 it('reflection can be switched off', async () => {
-  const hidden = await start('127.0.0.1:0', false);
+  const hidden = await startTestServer({ reflection: false });
   const codes = REFLECTION_PATHS.map(async (path) => (await callRaw(hidden.address, path, {}, MESSAGE)).code);
   expect(await Promise.all(codes)).toEqual([status.UNIMPLEMENTED, status.UNIMPLEMENTED]);
-  await hidden.close(1_000);
 });
 
 describe('a server', () => {
@@ -214,14 +181,14 @@ describe('a server', () => {
     const folder = mkdtempSync(join(tmpdir(), 'unix-'));
     const file = join(folder, 'file');
     writeFileSync(file, 'precious');
-    await expect(start(`unix:${file}`)).rejects.toThrow();
+    await expect(startTestServer({ address: `unix:${file}` })).rejects.toThrow();
     expect(readFileSync(file, 'utf8')).toBe('precious');
     rmSync(folder, { recursive: true });
   });
 
   it('listens on a unix socket', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'rr-'));
-    const local = await start(`unix:${folder}/s`);
+    const local = await startTestServer({ address: `unix:${folder}/s` });
     const client = new HealthClient(local.address, credentials.createInsecure());
     const answered = new Promise((done) =>
       client.check({ service: '' }, (_, response) => {

@@ -1,19 +1,15 @@
 import { once } from 'node:events';
-import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from 'node:http2';
+import { type ClientHttp2Session, constants, type IncomingHttpHeaders } from 'node:http2';
 import type { Socket } from 'node:net';
 import { Metadata, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
-import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
-import { Admission, createPipeline } from '../../src/calls/pipeline.js';
-import type { Call, Method } from '../../src/calls/call.js';
+import { Admission } from '../../src/calls/pipeline.js';
+import type { Call } from '../../src/calls/call.js';
 import { TIMEOUT_MS_KEY } from '../../src/grpc/call-headers.js';
-import { Health } from '../../src/grpc/health.js';
-import { startGrpcServer } from '../../src/grpc/server.js';
 import { GrpcJsCall } from '../../src/grpc/unary-call.js';
-import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';
-import { LIMITS as GRPC_LIMITS } from '../support/grpc-limits.js';
-import { pipelineOptions, LIMITS } from '../support/pipeline-options.js';
+import type { BytesMethod } from '../support/bytes-method.js';
+import { LIMITS } from '../support/pipeline-options.js';
 import { firstBlock } from '../../bench/load/hpack.js';
 import { FrameConnection } from '../support/frame-connection.js';
 import {
@@ -27,74 +23,22 @@ import {
   socketTo,
 } from '../support/http2-frames.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+import {
+  connectTo,
+  ECHO,
+  GUARDED,
+  SLOW,
+  startTestServer,
+  type TestServerOptions,
+} from '../support/test-grpc-server.js';
 
-const ECHO = '/test.Service/Echo';
-const GUARDED = '/test.Service/Guarded';
-const SLOW = '/test.Service/Slow';
 const UNKNOWN = '/test.Service/Unknown';
 const MESSAGE = framed(Buffer.from('m'));
 
-/** The options that a test may change. */
-interface Options {
-  readonly authenticator?: Authenticator;
-  readonly admission?: Admission;
-  /** Handles the method `GUARDED`. */
-  readonly handle?: BytesMethod['handle'];
-  readonly deadlineMs?: number;
-}
-
-interface Server {
-  readonly address: string;
-  /** The logged calls: their paths and codes. */
-  readonly log: string[];
-  close(): Promise<void>;
-}
-
-async function start({
-  authenticator = REFUSING,
-  admission = new Admission(LIMITS),
-  handle = echo,
-  deadlineMs = 60_000,
-}: Options = {}): Promise<Server> {
-  const log: string[] = [];
-  const logger = pino(
-    { level: 'debug' },
-    {
-      write: (line) => {
-        const { path, code } = JSON.parse(line) as { path: string; code: string };
-        log.push(`${path} ${code}`);
-      },
-    },
-  );
-  const methods: Method[] = [
-    bytesMethod(ECHO, 'public', echo),
-    bytesMethod(GUARDED, { scope: 's' }, handle),
-    bytesMethod(SLOW, 'public', () => new Promise(() => undefined)),
-  ];
-  const server = await startGrpcServer({
-    address: '127.0.0.1:0',
-    methods,
-    pipeline: createPipeline(methods, pipelineOptions({ authenticator, admission, deadlineMs }, logger)),
-    health: new Health([]),
-    reflection: false,
-    limits: { ...GRPC_LIMITS, deadlineMs },
-    times: { resetMs: 50, checkMs: 5 },
-  });
-  onTestFinished(() => server.close(1_000));
-  return { address: server.address, log, close: () => server.close(5_000) };
-}
-
-const echo: BytesMethod['handle'] = (message) => message;
-const REFUSING: Authenticator = {
-  authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: '' }),
-};
-
-function connectTo({ address }: Server): ClientHttp2Session {
-  const session = connect(`http://${address}`);
-  onTestFinished(() => {
-    session.destroy();
-  });
-  return session;
+/** Starts a test server that soon resets what nobody reads. `log` returns the logged calls: their paths and codes. */
+async function start(options: TestServerOptions = {}) {
+  const server = await startTestServer({ times: { resetMs: 50, checkMs: 5 }, ...options });
+  return { ...server, log: () => server.log.map(({ path, code }) => `${String(path)} ${String(code)}`) };
 }
 
 /** Resolves when the server has read everything sent earlier on the connection. */
@@ -164,16 +108,16 @@ describe('a call whose request is incomplete', () => {
     ['its own deadline', 60_000, { 'grpc-timeout': '50m' }],
     ["the server's deadline", 50, {}],
   ])('is answered and logged at %s', async (_, deadlineMs, headers) => {
-    const server = await start({ authenticator: admitted, deadlineMs });
+    const server = await start({ authenticator: admitted, limits: { deadlineMs } });
     const stream = requestOn(connectTo(server), GUARDED, { 'x-request-id': 'n', ...headers });
     stream.write(half);
     const [answer] = (await once(stream, 'response')) as [IncomingHttpHeaders];
     expect(answer).toMatchObject({ 'grpc-status': String(status.DEADLINE_EXCEEDED), 'x-request-id': 'n' });
-    expect(server.log).toEqual([`${GUARDED} DEADLINE_EXCEEDED`]);
+    expect(server.log()).toEqual([`${GUARDED} DEADLINE_EXCEEDED`]);
   });
 
   it('is reset some time after its deadline', async () => {
-    const server = await start({ authenticator: admitted, deadlineMs: 50 });
+    const server = await start({ authenticator: admitted, limits: { deadlineMs: 50 } });
     const stream = requestOn(connectTo(server), GUARDED).on('error', () => undefined);
     stream.write(half);
     stream.resume();
@@ -182,14 +126,14 @@ describe('a call whose request is incomplete', () => {
   });
 
   it('does not keep the server from closing', async () => {
-    const server = await start({ authenticator: admitted, deadlineMs: 50 });
+    const server = await start({ authenticator: admitted, limits: { deadlineMs: 50 } });
     const session = connectTo(server);
     requestOn(session, GUARDED)
       .on('error', () => undefined)
       .write(half);
     await roundTrip(session);
-    await server.close();
-    expect(server.log).toContain(`${GUARDED} DEADLINE_EXCEEDED`);
+    await server.close(5_000);
+    expect(server.log()).toContain(`${GUARDED} DEADLINE_EXCEEDED`);
   });
 });
 
@@ -203,9 +147,7 @@ describe('a call whose stream is reset before its end', () => {
     };
     const server = await start({ authenticator: admitted, handle });
     const socket = socketTo(server.address);
-    onTestFinished(() => {
-      socket.destroy();
-    });
+    onTestFinished(() => void socket.destroy());
     const arrived = new Promise<void>((resolve) => {
       const connection = new FrameConnection(socket, {}, ({ type, flags }) => {
         if (type !== PING || (flags & ACK) === 0) return;
@@ -217,8 +159,8 @@ describe('a call whose stream is reset before its end', () => {
       connection.send(PING, 0, 0, Buffer.alloc(8));
     });
     await arrived;
-    await expect.poll(() => server.log).toHaveLength(1);
-    return { ran, log: server.log };
+    await expect.poll(server.log).toHaveLength(1);
+    return { ran, log: server.log() };
   };
   const reset = (code: number) => (connection: FrameConnection, stream: number) => {
     connection.send(RST_STREAM, 0, stream, number(code));
@@ -260,7 +202,7 @@ describe('a call that grpc-js ends before it is complete', () => {
     const server = await start({ authenticator: admitted });
     const outcome = await outcomeOf(requestOn(connectTo(server), GUARDED, headers).end(body));
     expect(outcome.code).toBe(status[code]);
-    expect(server.log).toEqual([`${GUARDED} ${code}`]);
+    expect(server.log()).toEqual([`${GUARDED} ${code}`]);
   });
 });
 
@@ -271,7 +213,7 @@ describe('a call of an unknown method', () => {
     stream.write(MESSAGE);
     const [answer] = (await once(stream, 'response')) as [IncomingHttpHeaders];
     expect(answer['grpc-status']).toBe(String(status.UNIMPLEMENTED));
-    expect(server.log).toEqual([`${UNKNOWN} UNIMPLEMENTED`]);
+    expect(server.log()).toEqual([`${UNKNOWN} UNIMPLEMENTED`]);
   });
 });
 
@@ -282,7 +224,7 @@ describe('a call whose client cancels', () => {
     const stream = requestOn(session, SLOW).end(MESSAGE);
     await roundTrip(session);
     stream.close(constants.NGHTTP2_CANCEL);
-    await expect.poll(() => server.log).toEqual([`${ECHO} OK`, `${SLOW} CANCELLED`]);
+    await expect.poll(server.log).toEqual([`${ECHO} OK`, `${SLOW} CANCELLED`]);
   });
 });
 
@@ -310,9 +252,7 @@ describe('the deadline of a call', () => {
     ["the server's", 60_000, 2_000],
   ])('does not move when the wall clock jumps: %s', async (_, ownMs, deadlineMs) => {
     vi.useFakeTimers({ toFake: ['Date'] });
-    onTestFinished(() => {
-      vi.useRealTimers();
-    });
+    onTestFinished(() => void vi.useRealTimers());
     const innermost = {
       startRead: () => undefined,
       sendStatus: () => undefined,

@@ -85,9 +85,7 @@ describe('when the service stops', () => {
   it('an unresponsive collector does not keep it from stopping', async () => {
     const silent = createServer((socket) => socket.resume().on('error', () => undefined));
     await once(silent.listen(0, '127.0.0.1'), 'listening');
-    onTestFinished(() => {
-      silent.close();
-    });
+    onTestFinished(() => void silent.close());
     const { port } = silent.address() as { port: number };
     const program = run({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` });
     await createIn(program);

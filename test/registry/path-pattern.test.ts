@@ -53,6 +53,7 @@ describe('a valid path pattern', () => {
 
   it.each(EVERY_ROUTER_PATTERN)('may be $path, for $router', ({ path }) => {
     expect(checkPath(path)).toEqual([]);
+    expect(path).toMatch(PATH_SYNTAX);
   });
 });
 
@@ -275,7 +276,7 @@ describe('a path pattern built from any pieces', () => {
         expect(erasePathParameters(renamed)).toBe(shape);
         expect(path).toMatch(PATH_SYNTAX);
       }),
-      { numRuns: 5_000 },
+      { numRuns: 2_000 },
     );
   });
 
@@ -305,26 +306,8 @@ describe('a path pattern built from any pieces', () => {
 const hostilePiece = fc.constantFrom(
   ...Array.from('/:*?+=#%\\()[]{}<>.-_a9 é'),
   ...[
-    ':a',
-    '*a',
-    '::',
-    '(?',
-    '{a',
-    '{a:',
-    '[[...a',
-    '<a:',
-    '%4f',
-    '\\(',
-    '\\)',
-    ':a(',
-    ':b{',
-    ':c<',
-    ':"',
-    '"',
-    '[^',
-    '[]',
-    '(.:',
-    '/{a}',
+    ...[':a', '*a', '::', '(?', '{a', '{a:', '[[...a', '<a:', '%4f', '\\(', '\\)', ':a(', ':b{', ':c<'],
+    ...[':"', '"', '[^', '[]', '(.:', '/{a}'],
   ],
 );
 
@@ -337,7 +320,7 @@ describe('a path of any text', () => {
         expect(erasePathParameters(path).length).toBeLessThanOrEqual(path.length);
         expect(path).toMatch(PATH_SYNTAX);
       }),
-      { numRuns: 5_000 },
+      { numRuns: 2_000 },
     );
   });
 

@@ -56,20 +56,27 @@ it.each(['main', 'migrate'] as const)(
   },
 );
 
+/** What a start with these settings logs before anything runs. */
+function warningsOf(env: Record<string, string>): object[] {
+  const lines: object[] = [];
+  const logger = pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line) as object) });
+  warnAtStart(readConfig(env), env, logger);
+  return lines;
+}
+
 describe('a start on a database without TLS', () => {
-  async function warnings(query: string): Promise<string[]> {
-    // Also reaches this machine, but is not a loopback address.
-    const url = `mysql://me:p@0.0.0.0:${await freePort()}/routes${query}`;
-    const { stdout } = await endOf('main', { DATABASE_URL: url });
-    return stdout.split('\n').filter((line) => line.includes('"level":"warn"'));
-  }
+  // Also reaches this machine, but is not a loopback address.
+  const urlOf = (port: number): string => `mysql://me:p@0.0.0.0:${port}/routes`;
 
   it('warns once', async () => {
-    expect(await warnings('')).toEqual([expect.stringContaining('no TLS to the database')]);
+    const { stdout } = await endOf('main', { DATABASE_URL: urlOf(await freePort()) });
+    const warnings = stdout.split('\n').filter((line) => line.includes('"level":"warn"'));
+    expect(warnings).toEqual([expect.stringContaining('no TLS to the database')]);
   });
 
-  it('does not warn when ssl-mode=DISABLED was chosen', async () => {
-    expect(await warnings('?ssl-mode=DISABLED')).toEqual([]);
+  it('does not warn when ssl-mode=DISABLED was chosen', () => {
+    const url = `${urlOf(3306)}?ssl-mode=DISABLED`;
+    expect(warningsOf({ ...SERVICE_SETTINGS, DATABASE_URL: url })).toEqual([]);
   });
 });
 
@@ -88,25 +95,21 @@ describe('a start of the gRPC server', () => {
     vi.spyOn(process, 'versions', 'get').mockReturnValue({ ...process.versions, ...versions });
     onTestFinished(() => void vi.restoreAllMocks());
     const env = { ...SERVICE_SETTINGS, DATABASE_URL: 'sqlite::memory:', GRPC_ADDRESS: address };
-    const lines: string[] = [];
-    const logger = pino({ base: null, messageKey: 'msg' }, { write: (line) => void lines.push(line) });
-    warnAtStart(readConfig(env), env, logger);
-    expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(expected);
+    expect(warningsOf(env)).toMatchObject(expected.map((msg) => ({ msg })));
   });
 });
 
 it('a start names the variables that look like settings, without their values', () => {
   const env = { DATABASE_URL: 'sqlite::memory:', MAX_STREAMING_CALLS: '10', LOG_LEVL: 'hush' };
-  const lines: string[] = [];
-  warnAtStart(readConfig(env), env, pino({ base: null }, { write: (line) => void lines.push(line) }));
-  expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+  const lines = warningsOf(env);
+  expect(lines).toMatchObject([
     {
       level: 40,
       settings: ['MAX_STREAMING_CALLS', 'LOG_LEVL'],
       msg: 'variables that look like settings have no effect',
     },
   ]);
-  expect(lines.join('')).not.toContain('hush');
+  expect(JSON.stringify(lines)).not.toContain('hush');
 });
 
 it('a start with traces names the variables of OpenTelemetry that have no effect', () => {
@@ -117,13 +120,8 @@ it('a start with traces names the variables of OpenTelemetry that have no effect
   const unsupported = { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', OTEL_PROPAGATORS: 'tracecontext,b3' };
   const supported = { OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/protobuf', OTEL_TRACES_EXPORTER: 'OTLP' };
   const env = { ...traced, ...unsupported, ...supported };
-  const lines: object[] = [];
-  const logger = pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line) as object) });
-  warnAtStart(readConfig(env), env, logger);
-  expect(lines).toMatchObject([{ level: 40, variables: Object.keys(unsupported) }]);
-  const silent = { ...env, OTEL_TRACES_EXPORTER: 'none' };
-  warnAtStart(readConfig(silent), silent, logger);
-  expect(lines).toHaveLength(1);
+  expect(warningsOf(env)).toMatchObject([{ level: 40, variables: Object.keys(unsupported) }]);
+  expect(warningsOf({ ...env, OTEL_TRACES_EXPORTER: 'none' })).toEqual([]);
 });
 
 const PLACES = { grpcAddress: '127.0.0.1:50051', httpUrl: 'http://127.0.0.1:8080/api', docs: true };

@@ -67,6 +67,7 @@ export function problemsByType(manifests: readonly Manifest[]): string[] {
     noEmit: true,
     skipLibCheck: true,
     types: [],
+    lib: ['lib.es5.d.ts'],
     module: ts.ModuleKind.NodeNext,
   };
   const host = ts.createCompilerHost(options);

@@ -15,10 +15,10 @@ export function openApi(basePath = ''): ServiceDocument {
 }
 
 /** The headers of a documented response, with references resolved. */
-export function headersOf({ components }: ServiceDocument, { headers }: Described): Record<string, Header> {
+function headersOf({ headers }: Described): Record<string, Header> {
   const found = Object.entries(headers).map(([name, each]) => {
     if (!('$ref' in each)) return [name, each] as const;
-    const header = components.headers[each.$ref.replace('#/components/headers/', '')];
+    const header = DOCUMENT.components.headers[each.$ref.replace('#/components/headers/', '')];
     if (header === undefined) throw new Error(`There is no header ${each.$ref}.`);
     return [name, header] as const;
   });
@@ -85,7 +85,7 @@ function problemsIn(method: string, path: string, { status, headers }: Response,
 }
 
 function headerProblems(described: Described, sent: Headers): string[] {
-  const known = Object.entries(headersOf(DOCUMENT, described));
+  const known = Object.entries(headersOf(described));
   const names = [...OF_TRANSPORT, ...known.map(([name]) => name.toLowerCase())];
   const undocumented = [...sent.keys()].filter((name) => !names.includes(name));
   return [

@@ -1,13 +1,9 @@
-import {
-  type ChildProcessWithoutNullStreams,
-  execFileSync,
-  spawn,
-  type SpawnOptionsWithoutStdio,
-} from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { freePort } from './free-port.js';
 import { LEASH } from './process.js';
@@ -15,14 +11,8 @@ import { LEASH } from './process.js';
 const ROOT = resolve(import.meta.dirname, '../..');
 /** Everything that `npm start` needs to build the service, and the existing build. */
 const SOURCES = [
-  'package.json',
-  'scripts',
-  'tsconfig.json',
-  'tsconfig.build.json',
-  'proto',
-  'packages',
-  'src',
-  'dist',
+  ...['package.json', 'scripts', 'tsconfig.json', 'tsconfig.build.json', 'proto', 'packages', 'src'],
+  ...['dist'],
 ];
 
 /**
@@ -51,7 +41,6 @@ export class Reader {
   // Not in the temporary folder of the run, which other users cannot access.
   readonly #folder = mkdtempSync(join(tmpdir(), 'route-registry-readme-'));
   readonly #env = { PATH: process.env['PATH'], HOME: join(this.#folder, 'home') };
-  readonly #second: Terminal;
   /** The port that replaces each default port. */
   readonly #ports: Readonly<Record<string, number>>;
   readonly #replaced: Readonly<Record<string, string>>;
@@ -59,7 +48,7 @@ export class Reader {
 
   /**
    * @param replaced replacements for texts of the README, such as the URL of a database
-   * @param user as in `Terminal`
+   * @param user the ID of the reader; default: the user of this process
    */
   static async start(replaced: Readonly<Record<string, string>> = {}, user?: number): Promise<Reader> {
     return new Reader(await freePort(), await freePort(), replaced, user);
@@ -78,7 +67,6 @@ export class Reader {
       cpSync(join(ROOT, name), join(this.#folder, name), { recursive: true, preserveTimestamps: true });
     symlinkSync(join(ROOT, 'node_modules'), join(this.#folder, 'node_modules'));
     if (user !== undefined) execFileSync('chown', ['-R', `${user}:${user}`, this.#folder]);
-    this.#second = new Terminal(this.#folder, this.#env, user);
   }
 
   /** Pastes commands that start the service into a terminal. Returns a function that stops it. */
@@ -89,9 +77,22 @@ export class Reader {
     return startInTerminal(this.#folder, env, this.#adapted(commands), this.#user);
   }
 
-  /** Pastes commands into the second terminal. Returns what they print to stdout. */
-  paste(commands: string): Promise<string> {
-    return this.#second.paste(this.#adapted(commands));
+  /**
+   * Pastes commands into the second terminal, which keeps their variables. Returns what they print to stdout.
+   *
+   * @throws Error if the last command fails
+   */
+  async paste(commands: string): Promise<string> {
+    const variables = join(this.#env.HOME, 'variables');
+    const script = [
+      `set -a; [ ! -e ${variables} ] || . ${variables}`,
+      this.#adapted(commands),
+      `status=$?; export -p > ${variables}; exit $status`,
+    ];
+    const options = { cwd: this.#folder, env: this.#env, ...idsOf(this.#user) };
+    const shell = promisify(execFile)('sh', ['-c', script.join('\n')], options);
+    shell.child.stdin?.end();
+    return (await shell).stdout;
   }
 
   /** Pastes the commands of a block one by one, separated by blank lines. Returns what each prints to stdout. */
@@ -111,52 +112,15 @@ export class Reader {
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** A shell into which a test pastes commands one after the other, as a reader of the documentation does. */
-class Terminal {
-  readonly #shell: ChildProcessWithoutNullStreams;
-  readonly #ended: Promise<boolean>;
-  #pasted = 0;
-  #stdout = '';
-  #stderr = '';
-
-  /** The shell is killed when the test ends. @param user the ID of its user; default: the user of this process */
-  constructor(cwd: string, env: Variables, user?: number) {
-    this.#shell = spawn('sh', { cwd, env: { ...env }, stdio: 'pipe', ...idsOf(user) });
-    this.#shell.stdout.on('data', (data: Buffer) => (this.#stdout += data.toString()));
-    this.#shell.stderr.on('data', (data: Buffer) => (this.#stderr += data.toString()));
-    this.#ended = once(this.#shell, 'close').then(() => true);
-    onTestFinished(() => void this.#shell.kill('SIGKILL'));
-  }
-
-  /**
-   * Runs commands in this shell, which keeps their variables, and returns what they print to stdout.
-   *
-   * @throws Error if the last command fails or the shell ends
-   */
-  async paste(commands: string): Promise<string> {
-    const end = `the end of ${++this.#pasted}: `;
-    this.#stdout = this.#stderr = '';
-    // Without a separate stdin, a command would read the commands after it.
-    this.#shell.stdin.write(`{\n${commands}\n} </dev/null\necho "${end}$?"\n`);
-    while (!/\d\n$/.test(this.#stdout.split(end)[1] ?? '')) {
-      const more = once(this.#shell.stdout, 'data').then(() => false);
-      if (await Promise.race([more, this.#ended])) throw new Error(`The shell has ended: ${this.#stderr}`);
-    }
-    const [printed = '', status] = this.#stdout.split(end);
-    if (status !== '0\n') throw new Error(`${commands} failed: ${this.#stderr}${printed}`);
-    return printed;
-  }
-}
-
 /** The spawn options that run a process as this user. */
-function idsOf(user: number | undefined): SpawnOptionsWithoutStdio {
+function idsOf(user: number | undefined): { uid?: number; gid?: number } {
   return user === undefined ? {} : { uid: user, gid: user };
 }
 
 /**
  * Runs commands in a separate terminal, where the last one starts the service, and waits until the service listens.
  *
- * @param user as in `Terminal`
+ * @param user the ID of its user; default: the user of this process
  * @returns a function that presses Ctrl-C and waits for the end; also called when the test ends
  * @throws Error if the commands end before the service listens
  */

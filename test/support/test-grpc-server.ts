@@ -1,7 +1,7 @@
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { createPipeline } from '../../src/calls/pipeline.js';
+import { Admission, createPipeline } from '../../src/calls/pipeline.js';
 import type { Authenticator } from '../../src/auth/authenticator.js';
 import type { Method } from '../../src/calls/call.js';
 import { Health } from '../../src/grpc/health.js';
@@ -38,11 +38,17 @@ export interface TestServer extends GrpcServer {
 
 /** The options of a test server. */
 export interface TestServerOptions {
+  /** Default: a port of this machine. */
+  readonly address?: string;
   readonly limits?: Partial<Limits>;
   readonly times?: Partial<GrpcTimes>;
   readonly tls?: ServerTls;
   /** Default: one to which no token is valid. */
   readonly authenticator?: Authenticator;
+  /** Handles the method `GUARDED`. Default: it returns the request message. */
+  readonly handle?: BytesMethod['handle'];
+  /** Default: one with the default limits. */
+  readonly admission?: Admission;
   /** Default: true. */
   readonly reflection?: boolean;
   readonly mostStreamingCalls?: number;
@@ -50,6 +56,7 @@ export interface TestServerOptions {
   readonly onConnectionError?: (reason: string) => void;
 }
 
+const echo: BytesMethod['handle'] = (message) => message;
 const REFUSING: Authenticator = {
   authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: 'No token.' }),
 };
@@ -58,6 +65,7 @@ const REFUSING: Authenticator = {
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { limits = {}, times = {}, tls, reflection = true, authenticator = REFUSING, ...given } = options;
   const { mostStreamingCalls, observeStreaming, onConnectionError } = given;
+  const { address = '127.0.0.1:0', handle = echo, admission = new Admission(LIMITS) } = given;
   const log: Record<string, unknown>[] = [];
   const logger = pino(
     { level: 'debug' },
@@ -74,16 +82,19 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     });
   const health = new Health([ROUTE_SERVICE]);
   const methods: Method[] = [
-    bytesMethod(ECHO, 'public', (message) => message),
-    bytesMethod(GUARDED, { scope: 's' }, (message) => message),
+    bytesMethod(ECHO, 'public', echo),
+    bytesMethod(GUARDED, { scope: 's' }, handle),
     bytesMethod(SLOW, 'public', slow),
     ...health.methods(),
   ];
   const all = { ...LIMITS, ...limits };
   const server = await startGrpcServer({
-    address: '127.0.0.1:0',
+    address,
     methods,
-    pipeline: createPipeline(methods, pipelineOptions({ authenticator, deadlineMs: all.deadlineMs }, logger)),
+    pipeline: createPipeline(
+      methods,
+      pipelineOptions({ authenticator, admission, deadlineMs: all.deadlineMs }, logger),
+    ),
     health,
     reflection,
     limits: all,

@@ -10,9 +10,7 @@ import { onTestFinished } from 'vitest';
 export async function shakeHands(address: string, options: ConnectionOptions): Promise<TLSSocket> {
   const { hostname, port } = new URL(address.includes('://') ? address : `https://${address}`);
   const socket = connect({ host: hostname, port: Number(port), ...options });
-  onTestFinished(() => {
-    socket.destroy();
-  });
+  onTestFinished(() => void socket.destroy());
   await once(socket, 'secureConnect');
   return socket;
 }
@@ -72,9 +70,7 @@ export async function stall(
 ): Promise<{ readonly closed: Promise<unknown> }> {
   const sockets = Array.from({ length: connections }, () => {
     const socket = plainConnect(port, '127.0.0.1').on('error', () => undefined);
-    onTestFinished(() => {
-      socket.destroy();
-    });
+    onTestFinished(() => void socket.destroy());
     return socket.resume();
   });
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));

@@ -17,9 +17,7 @@ async function start(change: Partial<OpsPages> = {}, patienceMs?: number): Promi
 /** Connects and writes the given bytes. */
 async function begin(origin: string, bytes: string): Promise<Socket> {
   const socket = connect(Number(new URL(origin).port), '127.0.0.1').on('error', () => undefined);
-  onTestFinished(() => {
-    socket.destroy();
-  });
+  onTestFinished(() => void socket.destroy());
   await once(socket, 'connect');
   socket.write(bytes);
   return socket;

@@ -62,9 +62,7 @@ describe("the package in a user's project", () => {
     readme = readFileSync(join(user.installed, 'README.md'), 'utf8');
   }, PACKING_MS);
 
-  afterAll(async () => {
-    await user.remove();
-  });
+  afterAll(() => user.remove());
 
   /** The first code block in a language under the README's heading about the contract, with the server's address. */
   function block(language: string, address: string): string {

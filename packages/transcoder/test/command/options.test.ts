@@ -116,7 +116,6 @@ describe('the option', () => {
   });
 
   it.each<[type: string | undefined, status: number, lenient: number]>([
-    ['application/x-www-form-urlencoded', 415, 200],
     ['application/x-www-form-urlencoded; charset=utf-8', 415, 200],
     [undefined, 415, 200],
     ['text/plain', 415, 415],
@@ -202,12 +201,10 @@ describe('an invalid value', () => {
 
   it.each<[args: (string | (() => string))[], complaint: string]>([
     [['--target', ''], '--target must be HOST:PORT; got "".'],
-    [['--target', 'localhost'], '--target must be HOST:PORT; got "localhost".'],
     [['--target', ':50051'], '--target must be HOST:PORT; got ":50051".'],
     [['--target', 'unix:'], '--target must be HOST:PORT; got "unix:".'],
     [['--target', 'a:b:1'], '--target must be HOST:PORT; got "a:b:1".'],
     [['--target', 'x:65536'], '--target must be HOST:PORT; got "x:65536".'],
-    [['--target', 'http://x:1'], '--target must be HOST:PORT; got "http://x:1".'],
     [['--target', '[::1]'], '--target must be HOST:PORT; got "[::1]".'],
     [['--port', '65536'], '--port must be a number from 0 to 65535; got "65536".'],
     [['--max-body', '1e3'], '--max-body must be a number from 0 to 268435456; got "1e3".'],
@@ -225,8 +222,6 @@ describe('an invalid value', () => {
     [['-H', 'a b: c'], '--header gives the metadata "a b", which is not a key of gRPC.'],
     [['-H', 'a: ü'], '--header gives the metadata "a", whose value is not printable ASCII.'],
     [['-H', 'a-bin: c'], '--header gives the metadata "a-bin", which is bytes; only text can be forwarded.'],
-    [['-H', 'TE: c'], '--header gives the metadata "te", which gRPC or the transcoder writes.'],
-    [['--forward', 'a b'], '--forward must be NAME[=KEY], with names of headers; got "a b".'],
     [['--forward', 'a='], '--forward must be NAME[=KEY], with names of headers; got "a=".'],
     [['--forward', '=a'], '--forward must be NAME[=KEY], with names of headers; got "=a".'],
     [
@@ -244,7 +239,6 @@ describe('an invalid value', () => {
       ['--cert', () => fileWith(certificates.client.cert), '--key', () => fileWith(certificates.server.key)],
       '--cert: ',
     ],
-    [['--ca', '/no/file'], "--ca: ENOENT: no such file or directory, open '/no/file'."],
     [['--descriptors', '/no/file'], "--descriptors: ENOENT: no such file or directory, open '/no/file'."],
     [['--target', 'a:1', '--target', 'b:1'], "Option '--target' is given twice; see --help."],
     [['-H', 'a: b', '-H', 'c: d', '--all', '--all'], "Option '--all' is given twice; see --help."],

@@ -195,9 +195,7 @@ describe('a failure', () => {
       }),
     );
     vi.useFakeTimers({ toFake: ['Date'] });
-    onTestFinished(() => {
-      vi.useRealTimers();
-    });
+    onTestFinished(() => void vi.useRealTimers());
     const reply = await upstreamAt(server.address).unary(unaryCall({ deadline }));
     expect(reply).toMatchObject({ code: DEADLINE_EXCEEDED, answered: false });
   });

@@ -17,7 +17,7 @@ import { OK, upstreamAt, upstreamTo } from '../support/upstream.js';
 
 const SLOW = '/library.v1.Probe/Slow';
 /** More streams than Node's HTTP/2 server lets a client reset at once. */
-const MANY = 1_500;
+const MANY = 1_080;
 /** Few enough calls for one connection. */
 const WAVE = 60;
 

@@ -8,7 +8,7 @@ import { ContractComments } from '../../src/openapi/contract-comments.js';
 import { Names } from '../../src/openapi/names.js';
 import { VERBS } from '../../src/openapi/open-api.js';
 import { httpRequest } from '../support/http-request.js';
-import { bareBranch, shopImage } from '../support/library-contract.js';
+import { shopImage } from '../support/library-contract.js';
 import { startTranscoder } from '../support/library-transcoder.js';
 import { library, operationOf, schemaOf, shop } from '../support/described.js';
 
@@ -217,11 +217,6 @@ describe('a comment', () => {
     expect(new ContractComments({ x: comment }).named('x')).toBe(text);
   });
 
-  it('has a default if the descriptor set has none', () => {
-    const bare = describeContract({ descriptorSet: bareBranch });
-    expect(bare.tags[0]?.description).toMatch(/^The methods of /);
-  });
-
   it('is empty if there is none, whatever the name', () => {
     expect(new ContractComments({}).named('constructor')).toBe('');
   });
@@ -258,11 +253,8 @@ it('the transcoder serves every operation', async () => {
   expect(statuses.filter((status) => ![400, 403].includes(status))).toEqual([]);
 });
 
-it.each([
-  [10_000, 10_000, undefined],
-  [10_002, 10_000, 'This document has the first 10,000 of 10,002 bindings; the others are served, too.'],
-])('of %i bindings, %i are described, and the text says so', (count, described, text) => {
-  const method = Array.from({ length: count }, (_, index) => ({
+it('10,000 bindings are described, and the text says whether there are more', () => {
+  const method = Array.from({ length: 10_001 }, (_, index) => ({
     name: `Call${index}`,
     inputType: '.a.M',
     outputType: '.a.M',
@@ -272,7 +264,9 @@ it.each([
   ];
   const descriptorSet = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }));
   const { info, paths } = describeContract({ descriptorSet, rules: unboundRules(descriptorSet) });
-  expect(Object.keys(paths)).toHaveLength(described);
+  expect(Object.keys(paths)).toHaveLength(10_000);
   expect(paths).toHaveProperty(['/a.S/Call9999']);
-  expect(/This document has .*/.exec(info.description)?.[0]).toBe(text);
+  expect(info.description).toContain(
+    'This document has the first 10,000 of 10,001 bindings; the others are served, too.',
+  );
 });

@@ -213,35 +213,27 @@ describe('a service is left out with the reason, and the others are served, afte
       ],
     });
   const value = field({ name: 'value', number: 2 });
+  const NONE = 'the server lists it, but has no descriptor of it';
+  const UNREADABLE = 'the server lists it, but its descriptor cannot be read';
+  const NO_ENTRY = 'the server describes a.Odd.Entry wrongly, it is no entry of a map';
+  const TWICE = 'the server defines a.Odd twice, differently in Bad.proto and';
 
   it.each<[what: string, files: (File | Uint8Array)[] | undefined, reason: string]>([
-    ['no descriptor', undefined, 'the server lists it, but has no descriptor of it'],
-    [
-      'bytes that are no file',
-      [Buffer.from('no file')],
-      'the server lists it, but its descriptor cannot be read',
-    ],
+    ['no descriptor', undefined, NONE],
+    ['bytes that are no file', [Buffer.from('no file')], UNREADABLE],
     [
       'a package with a name that is too long',
       [service('Bad', [], { package: 'a'.repeat(256) })],
-      'the server lists it, but its descriptor cannot be read',
+      UNREADABLE,
     ],
-    [
-      'a message with a name that is too long',
-      [odd({ nestedType: [plain('N'.repeat(256))] })],
-      'the server lists it, but its descriptor cannot be read',
-    ],
+    ['a message with a name that is too long', [odd({ nestedType: [plain('N'.repeat(256))] })], UNREADABLE],
     [
       'a field of a message without a name',
       [odd({ field: [field({ type: MESSAGE })] })],
       'it needs a type without a name, which the server does not describe',
     ],
-    ['the file of another service', [GOOD], 'the server lists it, but has no descriptor of it'],
-    [
-      'a message of its name',
-      [{ name: 'Bad.proto', package: 'a', messageType: [plain('Bad')] }],
-      'the server lists it, but has no descriptor of it',
-    ],
+    ['the file of another service', [GOOD], NONE],
+    ['a message of its name', [{ name: 'Bad.proto', package: 'a', messageType: [plain('Bad')] }], NONE],
     [
       'a request of a type that the server lacks',
       [service('Bad', ['.a.Lacking'])],
@@ -270,17 +262,17 @@ describe('a service is left out with the reason, and the others are served, afte
     [
       'a message that is defined twice',
       [odd({}), { name: 'again.proto', package: 'a', messageType: [holder('Odd', '.a.Odd')] }],
-      'the server defines a.Odd twice, differently in Bad.proto and again.proto',
+      `${TWICE} again.proto`,
     ],
     [
       'a message that is also an enum',
       [odd({}), { name: 'again.proto', package: 'a', enumType: [plain('Odd')] }],
-      'the server defines a.Odd twice, differently in Bad.proto and again.proto',
+      `${TWICE} again.proto`,
     ],
     [
       'a message that is defined twice in one file',
       [service('Bad', ['.a.Odd'], { messageType: [plain('Odd'), plain('Odd')] })],
-      'the server defines a.Odd twice, differently in Bad.proto and Bad.proto',
+      `${TWICE} Bad.proto`,
     ],
     [
       'files that import each other',
@@ -329,21 +321,9 @@ describe('a service is left out with the reason, and the others are served, afte
       [odd({ field: [field({ oneofIndex: 0 })] })],
       'the server describes a.Odd wrongly, "odd" is in a oneof that it lacks',
     ],
-    [
-      'a map without values',
-      [entry(STRING)],
-      'the server describes a.Odd.Entry wrongly, it is no entry of a map',
-    ],
-    [
-      'a map with fractions as keys',
-      [entry(DOUBLE, value)],
-      'the server describes a.Odd.Entry wrongly, it is no entry of a map',
-    ],
-    [
-      'a map with lists',
-      [entry(STRING, { ...value, label: Label.REPEATED })],
-      'the server describes a.Odd.Entry wrongly, it is no entry of a map',
-    ],
+    ['a map without values', [entry(STRING)], NO_ENTRY],
+    ['a map with fractions as keys', [entry(DOUBLE, value)], NO_ENTRY],
+    ['a map with lists', [entry(STRING, { ...value, label: Label.REPEATED })], NO_ENTRY],
     [
       'the entry of a map as a request',
       [{ ...entry(STRING, value), service: service('Bad', ['.a.Odd.Entry']).service ?? [] }],

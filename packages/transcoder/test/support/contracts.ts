@@ -40,7 +40,6 @@ const CONTRACTS: Readonly<Record<string, readonly string[]>> = {
   library: ofTypes('library.v1', 'google.api.HttpBody', 'google.rpc.Status', ...errorDetails),
   branch: ofPath('branch'),
   'branch-unmarked': [...ofPath('branch'), '--as-file-descriptor-set'],
-  'branch-bare': [...ofPath('branch'), '--exclude-source-info'],
   compared: ofTypes('compared.v1', 'google.rpc.ErrorInfo'),
   feed: ofTypes('feed.v1', 'google.rpc.ErrorInfo'),
   greeter: ofTypes('greeter.v1'),

@@ -39,10 +39,15 @@ export function propertyOf(document: OpenApi, name: string, property: string): S
   return properties[property];
 }
 
+/** A validator for each document, which compiles a schema once. */
+const VALIDATORS = new WeakMap<OpenApi, Ajv2020>();
+
 /** Whether a value is valid against a schema of the document. */
 export function fulfils(document: OpenApi, schema: Schema, value: unknown): boolean {
-  const ajv = new Ajv2020({ strict: false, validateFormats: false, ownProperties: true });
-  ajv.addSchema({ ...document }, 'document');
+  const known = VALIDATORS.get(document);
+  const ajv = known ?? new Ajv2020({ strict: false, validateFormats: false, ownProperties: true });
+  if (known === undefined) ajv.addSchema({ ...document }, 'document');
+  VALIDATORS.set(document, ajv);
   const absolute = JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#', '"$ref":"document#')) as object;
   return ajv.validate(absolute, value);
 }

@@ -28,10 +28,9 @@ const built = (name: string): Uint8Array => readFileSync(join(inject('contracts'
 /** The contract of a library. */
 export const libraryDescriptorSet = built('library');
 
-/** A contract that imports the library's contract: as buf's image, with its imports not marked, and without comments. */
+/** A contract that imports the library's contract: as buf's image, and with its imports not marked. */
 export const branchImage = built('branch');
 export const unmarkedBranch = built('branch-unmarked');
-export const bareBranch = built('branch-bare');
 
 /** The contract for the comparison with grpc-gateway. */
 export const comparedDescriptorSet = built('compared');

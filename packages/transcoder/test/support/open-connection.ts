@@ -14,9 +14,7 @@ export function openConnection({ origin }: { readonly origin: string }): {
     .on('data', (data: Buffer) => (received += data.toString('latin1')))
     // A client that keeps sending may write to a closed connection.
     .on('error', () => undefined);
-  onTestFinished(() => {
-    socket.destroy();
-  });
+  onTestFinished(() => void socket.destroy());
   return {
     socket,
     received: () => received,

@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import ts from 'typescript';
 
 /** An import or a re-export of a source file. */
 export interface Import {
@@ -18,24 +17,16 @@ export function sourceFiles(folder: string): string[] {
     .map((name) => join(folder, name));
 }
 
+/** A statement that imports or re-exports, as the formatter and the generators write it. */
+const STATEMENT = /^(?:import (type )?|export )(?:[^;'"]* from )?['"]([^'"]+)['"];$/gm;
+
 /** The imports of a file. */
 export function importsOf(file: string): Import[] {
-  const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest);
-  return source.statements.filter(isImportOrExport).flatMap((statement) => {
-    const { moduleSpecifier } = statement;
-    if (moduleSpecifier === undefined || !ts.isStringLiteral(moduleSpecifier)) return [];
-    const to = moduleSpecifier.text.startsWith('.')
-      ? resolve(dirname(file), moduleSpecifier.text.replace(/\.js$/, '.ts'))
-      : moduleSpecifier.text;
-    const typeOnly =
-      ts.isImportDeclaration(statement) &&
-      statement.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword;
-    return [{ from: file, to, typeOnly }];
-  });
-}
-
-function isImportOrExport(statement: ts.Statement): statement is ts.ImportDeclaration | ts.ExportDeclaration {
-  return ts.isImportDeclaration(statement) || ts.isExportDeclaration(statement);
+  return [...readFileSync(file, 'utf8').matchAll(STATEMENT)].map(([, type, name = '']) => ({
+    from: file,
+    to: name.startsWith('.') ? resolve(dirname(file), name.replace(/\.js$/, '.ts')) : name,
+    typeOnly: type !== undefined,
+  }));
 }
 
 /** Whether a file of this repository is imported. */
