@@ -95,6 +95,7 @@ export class HttpServer {
     const sweep = setInterval(() => {
       this.#server.closeIdleConnections();
       this.#destroySilent();
+      this.#sockets.endHandshakes();
     }, SWEEP_MS);
     let end = setTimeout(() => {
       this.#onClose();

@@ -91,13 +91,13 @@ describe('the HTTP server with TLS', () => {
   it('closes without waiting for a connection that has sent nothing after its handshake', async () => {
     const { server, port } = await start();
     const socket = await shakeHands(`127.0.0.1:${port}`, { ca: authority.cert });
-    await server.close(60_000);
+    await server.close(600_000);
     await once(socket.resume(), 'close');
   });
 
-  it('closes once the time limit of handshakes has passed if all connections are still in theirs', async () => {
-    const { server, port } = await start({ headMs: 100 });
+  it('closes without waiting for handshakes that are not complete', async () => {
+    const { server, port } = await start({ headMs: 600_000 });
     await stall(50, port, HELLO);
-    await server.close(60_000);
+    await server.close(600_000);
   });
 });
