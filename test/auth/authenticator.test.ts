@@ -39,12 +39,15 @@ describe('a valid token', () => {
     });
   });
 
-  it('is refused without the leading zero byte of its signature', () => {
-    const { whole, short } = zeroFirst(RSA.privateKey, { alg: 'RS256' }, CLAIMS);
-    const subject = withPublicKey(RSA);
-    expect(subject.authenticate(`Bearer ${whole}`)).toMatchObject({ ok: true });
-    expect(subject.authenticate(`Bearer ${short}`)).toMatchObject({ ok: false, reason: 'TOKEN_INVALID' });
-  });
+  it.each(['RS256', 'PS256'] as const)(
+    'is refused without the leading zero byte of its signature: %s',
+    (alg) => {
+      const { whole, short } = zeroFirst(RSA.privateKey, { alg }, CLAIMS);
+      const subject = withPublicKey(RSA);
+      expect(subject.authenticate(`Bearer ${whole}`)).toMatchObject({ ok: true });
+      expect(subject.authenticate(`Bearer ${short}`)).toMatchObject({ ok: false, reason: 'TOKEN_INVALID' });
+    },
+  );
 
   it('may come from jsonwebtoken, with the system clock', () => {
     const byClock = createAuthenticator({

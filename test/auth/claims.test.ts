@@ -32,18 +32,27 @@ describe('a token is refused for an invalid claim, which the message names:', ()
     ['iss', 'null', null, 'a string'],
     ['iss', 'a list with the right issuer', [CLAIMS.iss], 'a string'],
     ['aud', 'null', null, STRINGS],
+    ['aud', 'an object', { [AUDIENCE]: true }, STRINGS],
+    ['aud', 'a list in a list', [[AUDIENCE]], STRINGS],
     ['aud', 'a list with the right audience and a number', [AUDIENCE, 5], STRINGS],
     ['sub', 'null', null, SUBJECT],
+    ['sub', 'a number', 5, SUBJECT],
     ['sub', 'empty', '', SUBJECT],
     ['sub', '256 characters', 'a'.repeat(256), SUBJECT],
     ['sub', 'a lone surrogate', 'a\ud800', SUBJECT],
+    ['sub', 'NUL', 'a\0b', SUBJECT],
     ['sub', 'a line break', 'a\nb', SUBJECT],
     ['exp', 'null', null, 'a NumericDate'],
     ['exp', 'a number as a string', String(CLAIMS.exp), 'a NumericDate'],
+    ['exp', 'a list', [CLAIMS.exp], 'a NumericDate'],
     ['exp', 'a time beyond the range of Date', 8.64e12 + 1, 'a NumericDate'],
+    ['nbf', 'null', null, 'a NumericDate'],
     ['nbf', 'a number as a string', '0', 'a NumericDate'],
+    ['scope', 'a number', 5, STRINGS],
     ['scope', 'a list with null', ['routes:read', null], STRINGS],
     ['scp', 'false', false, STRINGS],
+    ['scp', 'a list with a number', ['routes:read', 5], STRINGS],
+    ['scp', 'an object', { 'routes:read': true }, STRINGS],
   ])('%s: %s', (name, _, value, wanted) => {
     expect(judge(withClaims({ [name]: value }))).toEqual({
       ok: false,
@@ -100,9 +109,6 @@ describe('the scopes', () => {
   });
 });
 
-const OTHER_ISSUER = "The token's iss claim is not the expected issuer.";
-const FOREIGN = "The token's aud claim does not name this service.";
-
 describe('the iss and aud claims', () => {
   it.each([
     ['the audience in a list', { aud: ['others.test', AUDIENCE] }],
@@ -112,11 +118,26 @@ describe('the iss and aud claims', () => {
   });
 
   it.each([
-    ['another issuer', { iss: 'https://other.test' }, OTHER_ISSUER],
-    ['a slash after the issuer', { iss: `${CLAIMS.iss}/` }, OTHER_ISSUER],
-    ['only other audiences', { aud: ['a', 'b'] }, FOREIGN],
-    ['more text after the audience', { aud: `${AUDIENCE},other` }, FOREIGN],
-    ['an empty list of audiences', { aud: [] }, FOREIGN],
+    ['another issuer', { iss: 'https://other.test' }, "The token's iss claim is not the expected issuer."],
+    [
+      'a slash after the issuer',
+      { iss: `${CLAIMS.iss}/` },
+      "The token's iss claim is not the expected issuer.",
+    ],
+    ['another audience', { aud: 'others.test' }, "The token's aud claim does not name this service."],
+    [
+      'an audience in upper case',
+      { aud: 'ROUTES.TEST' },
+      "The token's aud claim does not name this service.",
+    ],
+    ['only other audiences', { aud: ['a', 'b'] }, "The token's aud claim does not name this service."],
+    [
+      'more text after the audience',
+      { aud: `${AUDIENCE},other` },
+      "The token's aud claim does not name this service.",
+    ],
+    ['an empty issuer', { iss: '' }, "The token's iss claim is not the expected issuer."],
+    ['an empty list of audiences', { aud: [] }, "The token's aud claim does not name this service."],
   ])('are refused with %s', (_, claims, message) => {
     expect(judge(withClaims(claims))).toEqual({
       ok: false,
@@ -128,7 +149,9 @@ describe('the iss and aud claims', () => {
 
 describe('a token, with a tolerance of 5 seconds,', () => {
   it.each([
+    ['expired 4 s ago', { exp: NOW - 4 }],
     ['expired 4.9 s ago', { exp: NOW - 4.9 }],
+    ['valid from now on', { nbf: NOW }],
     ['valid in 5 s', { nbf: NOW + 5 }],
   ])('is accepted when %s', (_, claims) => {
     expect(judge(withClaims(claims))).toMatchObject({ ok: true });
@@ -136,7 +159,10 @@ describe('a token, with a tolerance of 5 seconds,', () => {
 
   it.each([
     ['expired 5 s ago', { exp: NOW - 5 }, 'The token has expired.'],
+    ['expired 6 s ago', { exp: NOW - 6 }, 'The token has expired.'],
+    ['expired before the epoch', { exp: -1 }, 'The token has expired.'],
     ['expired at zero', { exp: 0 }, 'The token has expired.'],
+    ['valid in 6 s', { nbf: NOW + 6 }, 'The token is not valid yet.'],
     ['valid in 5.1 s', { nbf: NOW + 5.1 }, 'The token is not valid yet.'],
   ])('is refused when %s', (_, claims, message) => {
     expect(judge(withClaims(claims))).toMatchObject({ ok: false, reason: 'TOKEN_INVALID', message });
@@ -157,18 +183,23 @@ describe('the scopes in a claim inside objects', () => {
     ['/a/b', { a: { b: ['x', 'y'] } }, ['x', 'y']],
     ['/a/b', { a: { b: 'x y' } }, ['x', 'y']],
     ['/a/b', { a: { b: null } }, []],
+    ['/a/b', { a: { B: 'x' } }, []],
     ['/a/b', { a: null }, []],
+    ['/a/b', { a: 'b' }, []],
     ['/a/b', {}, []],
     ['/a/length', { a: 'xyz' }, []],
     ['/a/0', { a: ['x'] }, []],
+    ['/a/b/c', { a: { b: ['c'] } }, []],
     ['/a.b/c:d', { 'a.b': { 'c:d': 'x' }, a: { b: { 'c:d': 'y' } } }, ['x']],
     ['/a~1b/c~0d', { 'a/b': { 'c~d': 'x' } }, ['x']],
     ['/a~01', { 'a~1': 'x', 'a/': 'y' }, ['x']],
+    ['/a b/c d', { 'a b': { 'c d': 'x' } }, ['x']],
     ['/a/', { a: { '': 'x' } }, ['x']],
     ['/constructor/name', {}, []],
     ['/a/__proto__/b', { a: {} }, []],
     ['toString', {}, []],
     ['a.b', { 'a.b': 'x', a: { b: 'y' } }, ['x']],
+    ['https://api.example/roles', { 'https://api.example/roles': ['x'] }, ['x']],
     ['/a/b, c ,d', { a: { b: 'x' }, c: ['y'], d: 'z', scope: 'not-read', scp: 5 }, ['x', 'y', 'z']],
   ])('%s of %j are %j', (name, claims, scopes) => {
     expect(judgeBy({ JWT_SCOPE_CLAIMS: name }, claims)).toMatchObject({
@@ -200,6 +231,8 @@ describe('the scopes in a claim inside objects', () => {
 });
 
 describe('the audience', () => {
+  const FOREIGN = "The token's aud claim does not name this service.";
+
   it.each(['one', 'two'])('may be any of JWT_AUDIENCE: %s', (aud) => {
     expect(judgeBy({ JWT_AUDIENCE: 'one, two' }, { aud })).toMatchObject({ ok: true });
     expect(judgeBy({ JWT_AUDIENCE: 'one, two' }, { aud: ['other', aud] })).toMatchObject({ ok: true });

@@ -7,6 +7,7 @@ describe('a bearer token', () => {
   it.each([
     ['the scheme as RFC 6750 writes it', 'Bearer abc.def.ghi'],
     ['the scheme in lower case', 'bearer abc.def.ghi'],
+    ['the scheme in upper case', 'BEARER abc.def.ghi'],
     ['several spaces after the scheme', 'Bearer    abc.def.ghi'],
   ])('is accepted with %s', (_, value) => {
     expect(readBearerToken(value)).toBe('abc.def.ghi');
@@ -20,6 +21,7 @@ describe('a bearer token', () => {
     ['no value', ''],
     ['the scheme alone', 'Bearer'],
     ['only spaces after the scheme', 'Bearer   '],
+    ['a character other than a space after the scheme', 'Bearer?abc'],
     ['a tab after the scheme', 'Bearer\tabc'],
   ])('counts as missing with %s', (_, value) => {
     expect(readBearerToken(value)).toEqual({
@@ -33,8 +35,11 @@ describe('a bearer token', () => {
   it.each([
     ['the token alone', 'abc.def.ghi', 'is a single word'],
     ['another scheme', 'Basic YTpi', 'has another scheme than Bearer'],
+    ['another scheme alone', 'Negotiate', 'is a single word'],
+    ['several other schemes', 'Basic YTpi, Digest realm="x"', 'has another scheme than Bearer'],
     ['a scheme that only begins with Bearer', 'Bearertoken abc', 'has another scheme than Bearer'],
     ['a scheme that only ends with Bearer', 'XBearer abc', 'has another scheme than Bearer'],
+    ['the token first', 'abc.def.ghi Bearer', 'has another scheme than Bearer'],
   ])('counts as missing with %s, and the message says so without quoting it', (_, value, came) => {
     expect(readBearerToken(value)).toEqual({
       ok: false,
@@ -45,6 +50,7 @@ describe('a bearer token', () => {
 
   it.each([
     ['the scheme twice', 'Bearer Bearer abc'],
+    ['the scheme twice, in different case', 'bearer  BEARER abc'],
     ['the scheme twice and no token', 'Bearer Bearer'],
   ])('is invalid with %s, and the message says so', (_, value) => {
     expect(readBearerToken(value)).toEqual({
@@ -57,7 +63,9 @@ describe('a bearer token', () => {
   it.each([
     ['a space inside', 'Bearer abc def'],
     ['a trailing space', 'Bearer abc '],
+    ['quotation marks around it', 'Bearer "abc"'],
     ['an equals sign inside', 'Bearer a=b'],
+    ['percent-encoding', 'Bearer abc%2Edef'],
     ['a line break', 'Bearer abc\ndef'],
     ['a non-ASCII character', 'Bearer äbc'],
   ])('is malformed with %s', (_, value) => {
@@ -109,6 +117,9 @@ describe('a token is refused unless it has three parts in base64url:', () => {
     ['one part', 'abc'],
     ['two parts', UNSIGNED.split('.').slice(0, 2).join('.')],
     ['four parts', `${signed()}.abc`],
+    ['a fourth part that is not base64url', `${signed()}.a`],
+    ['a trailing dot', `${signed()}.`],
+    ['five parts, as in an encrypted token', `${signed()}.abc.def`],
     ['padding', `${signed()}=`],
     ['the standard base64 alphabet', compact(HS256, CLAIMS, Buffer.from('????>>>>')).replaceAll('_', '/')],
     ['a length that is impossible in base64url', `${UNSIGNED}a`],
@@ -127,6 +138,7 @@ describe('a token is refused unless its header is a JSON object in UTF-8:', () =
     ['empty', Buffer.alloc(0)],
     ['not JSON', Buffer.from('{alg:HS256}')],
     ['null', null],
+    ['a string', 'HS256'],
     ['an array', [HS256]],
     ['invalid UTF-8', Buffer.from([...Buffer.from('{"alg":"HS256","kid":"'), 0xc3, ...Buffer.from('"}')])],
   ])('%s', (_, header) => {
@@ -142,9 +154,12 @@ describe('a token is refused unless its payload is a JSON object in UTF-8:', () 
   it.each([
     ['empty', Buffer.alloc(0)],
     ['not JSON', Buffer.from('{"sub":')],
+    ['text after the object', Buffer.from('{}{}')],
     ['null', null],
     ['a number', 5],
+    ['a string', 'alice'],
     ['an array', [CLAIMS]],
+    ['a string that holds the JSON of an object', JSON.stringify(CLAIMS)],
     ['invalid UTF-8', BROKEN_UTF8],
     ['a byte order mark', WITH_BOM],
   ])('%s', (_, payload) => {
@@ -159,8 +174,11 @@ describe('a token is refused unless its payload is a JSON object in UTF-8:', () 
 describe('a token is refused when its header uses an extension:', () => {
   it.each([
     ['crit', { ...HS256, crit: ['exp'], exp: CLAIMS.exp }],
+    ['an empty crit', { ...HS256, crit: [] }],
     ['a null crit', { ...HS256, crit: null }],
+    ['an unencoded payload', { ...HS256, b64: false, crit: ['b64'] }],
     ['an unencoded payload without crit', { ...HS256, b64: false }],
+    ['b64 with its default value', { ...HS256, b64: true }],
   ])('%s', (_, header) => {
     expect(judge(signed(CLAIMS, header))).toEqual({
       ok: false,
@@ -172,6 +190,7 @@ describe('a token is refused when its header uses an extension:', () => {
 
 describe('a token is accepted with', () => {
   it.each([
+    ['no typ', HS256],
     ['typ JWT', { ...HS256, typ: 'JWT' }],
     ['typ at+jwt (RFC 9068)', { ...HS256, typ: 'at+jwt' }],
     ['a non-ASCII kid', { ...HS256, kid: 'ключ 🗝' }],
