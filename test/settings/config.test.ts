@@ -315,8 +315,15 @@ describe('invalid settings', () => {
   });
 
   it.each([
-    ...['postgres://u:p@h/d', 'mysql://u:p@h', 'mysql://u:p@h/', 'mysql://u:p@h/a/b', 'mysql://u:p@h/d#x'],
-    ...['mysql://u:%zz@h/d', 'mysql:///d', 'routes.db', 'sqlite:'],
+    'postgres://u:p@h/d',
+    'mysql://u:p@h',
+    'mysql://u:p@h/',
+    'mysql://u:p@h/a/b',
+    'mysql://u:p@h/d#x',
+    'mysql://u:%zz@h/d',
+    'mysql:///d',
+    'routes.db',
+    'sqlite:',
   ])('such as DATABASE_URL=%s are reported without their value', (url) => {
     expect(problemsOf({ ...JWT, DATABASE_URL: url })).toEqual([
       'DATABASE_URL must be mysql://user:password@host:port/database or sqlite:path; got another form.',
@@ -561,8 +568,15 @@ describe('variables that begin like settings', () => {
   );
 
   it.each([
-    ...['JWT_SERVICE_HOST', 'TLS_SERVICE_PORT_HTTPS', 'TLS_PORT', 'DUPLICATE_FINDER_PORT_80_TCP_ADDR'],
-    ...['HTTP_PROXY', 'GRPC_TRACE', 'OTEL_EXPORTER_OTLP_HEADERS', 'SSL_CERT_FILE', 'DOCSTRINGS'],
+    'JWT_SERVICE_HOST',
+    'TLS_SERVICE_PORT_HTTPS',
+    'TLS_PORT',
+    'DUPLICATE_FINDER_PORT_80_TCP_ADDR',
+    'HTTP_PROXY',
+    'GRPC_TRACE',
+    'OTEL_EXPORTER_OTLP_HEADERS',
+    'SSL_CERT_FILE',
+    'DOCSTRINGS',
   ])('are not reported if Kubernetes or other software sets them: %s', (name) => {
     expect(readConfig({ [name]: 'x' })).toEqual(readConfig({}));
     expect(unknownSettings({ [name]: 'x' })).toEqual([]);

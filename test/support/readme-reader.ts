@@ -11,8 +11,14 @@ import { LEASH } from './process.js';
 const ROOT = resolve(import.meta.dirname, '../..');
 /** Everything that `npm start` needs to build the service, and the existing build. */
 const SOURCES = [
-  ...['package.json', 'scripts', 'tsconfig.json', 'tsconfig.build.json', 'proto', 'packages', 'src'],
-  ...['dist'],
+  'package.json',
+  'scripts',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'proto',
+  'packages',
+  'src',
+  'dist',
 ];
 
 /**

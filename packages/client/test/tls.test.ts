@@ -116,9 +116,18 @@ describe('the default of the tls option', () => {
   });
 
   it.each([
-    ...['localhost:50051', 'localhost', 'dns:localhost:50051', 'dns:///localhost:50051', '127.0.0.1:50051'],
-    ...['127.8.8.8:50051', '[::1]:50051', 'ipv4:127.0.0.1:50051,127.0.0.1:50052', 'ipv6:[::1]:50051'],
-    ...['unix:/run/routes.sock', 'unix:///run/routes.sock', 'unix-abstract:routes'],
+    'localhost:50051',
+    'localhost',
+    'dns:localhost:50051',
+    'dns:///localhost:50051',
+    '127.0.0.1:50051',
+    '127.8.8.8:50051',
+    '[::1]:50051',
+    'ipv4:127.0.0.1:50051,127.0.0.1:50052',
+    'ipv6:[::1]:50051',
+    'unix:/run/routes.sock',
+    'unix:///run/routes.sock',
+    'unix-abstract:routes',
   ])('is plaintext for a target on this machine: %s', (target) => {
     expect(isOnThisMachine(target)).toBe(true);
   });
