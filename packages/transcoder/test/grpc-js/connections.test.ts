@@ -17,7 +17,7 @@ import { OK, upstreamAt, upstreamTo } from '../support/upstream.js';
 
 const SLOW = '/library.v1.Probe/Slow';
 /** More streams than Node's HTTP/2 server lets a client reset at once. */
-const MANY = 1_080;
+const MANY = 1_200;
 /** Few enough calls for one connection. */
 const WAVE = 60;
 
@@ -96,6 +96,31 @@ describe('the calls of others', () => {
     await expect.poll(() => upstream.leftRunning).toBeGreaterThan(0);
     expect(reset).toBeGreaterThanOrEqual(100);
     expect(reset).toBeLessThan(MANY);
+  });
+
+  it('are cancelled at once although very many clients have left after their replies', async () => {
+    let begun = 0;
+    let reset = 0;
+    const upstream = await upstreamTo(
+      orSlow(({ cancellation }) => {
+        begun += 1;
+        cancellation.onCancelled(() => (reset += 1));
+        return never();
+      }),
+      METHODS,
+    );
+    for (let made = 0; made < 600; made++) {
+      const cancellation = new Caller();
+      expect(await upstream.unary(unaryCall({ cancellation }))).toMatchObject({ code: status.OK });
+      cancellation.go();
+    }
+    const caller = new Caller();
+    const call = unaryCall({ path: SLOW, cancellation: caller, deadline: Infinity });
+    const left = upstream.unary(call);
+    await expect.poll(() => begun).toBe(1);
+    caller.go();
+    expect((await left).code).toBe(status.CANCELLED);
+    await expect.poll(() => reset).toBe(1);
   });
 
   it('are answered while very many calls of a slow method wait, and no connection has more streams than allowed', async () => {
