@@ -75,8 +75,9 @@ describe('a name that is the JSON name of one field and the proto name of anothe
   it('is not written for the second by protoNames, so that a response can be sent back', async () => {
     const json = { omit: 'defaults', protoNames: true } as const;
     const protoNamed = await startEcho({ descriptorSet: namesDescriptorSet, json });
-    const thing = { name_v2: 'new', oldName: 'old', right: 3, left: 4, inner: { oldName: 'a' } };
-    expect(await protoNamed('PUT', '/v1/thing', { ...THING, inner: { oldName: 'a' } })).toEqual([200, thing]);
+    const parts = { inner: { oldName: 'a' }, replacement: { oldName: 'b' } };
+    const thing = { name_v2: 'new', oldName: 'old', right: 3, left: 4, ...parts };
+    expect(await protoNamed('PUT', '/v1/thing', { ...THING, ...parts })).toEqual([200, thing]);
     expect(await protoNamed('PUT', '/v1/thing', thing)).toEqual([200, thing]);
     const { components } = describeContract({ descriptorSet: namesDescriptorSet, json });
     expect(Object.keys(components.schemas['Thing']?.['properties'] as object)).toEqual([
@@ -86,6 +87,7 @@ describe('a name that is the JSON name of one field and the proto name of anothe
       'left',
       'inner',
       'by_flag',
+      'replacement',
     ]);
   });
 });
