@@ -92,8 +92,8 @@ export class OpenSockets {
   readonly #most: number;
   readonly #open = new Set<Socket>();
   readonly #ofSocket = new WeakMap<Socket, OpenSocket>();
-  /** Those whose TLS handshake is not complete, by the client's address and port. */
-  readonly #inHandshake = new Map<string, OpenSocket>();
+  /** With TLS, by the client's address and port. */
+  readonly #ofClient = new Map<string, OpenSocket>();
   readonly #idle = new IdleSockets(() => {
     this.#limit();
   });
@@ -115,22 +115,14 @@ export class OpenSockets {
       else this.#ofSocket.set(socket, open);
     });
     server.prependListener('secureConnection', (socket: Socket) => {
-      const client = clientOf(socket);
-      const open = this.#inHandshake.get(client);
-      if (open === undefined) return;
-      this.#inHandshake.delete(client);
-      this.#ofSocket.set(socket, open);
+      const open = this.#ofClient.get(clientOf(socket));
+      if (open !== undefined) this.#ofSocket.set(socket, open);
     });
   }
 
   /** The open socket from the event `connection` or, with TLS, `secureConnection`. */
   of(socket: Socket): OpenSocket | undefined {
     return this.#ofSocket.get(socket);
-  }
-
-  /** Ends the sockets whose TLS handshake is not complete: a server that closes would wait for them. */
-  endHandshakes(): void {
-    for (const open of this.#inHandshake.values()) open.end();
   }
 
   destroy(): void {
@@ -169,9 +161,9 @@ export class OpenSockets {
     const client = clientOf(socket);
     // Clients of a Unix socket have none.
     if (socket.remotePort === undefined) open.keep();
-    this.#inHandshake.set(client, open);
+    this.#ofClient.set(client, open);
     socket.once('close', () => {
-      if (this.#inHandshake.get(client) === open) this.#inHandshake.delete(client);
+      if (this.#ofClient.get(client) === open) this.#ofClient.delete(client);
     });
   }
 }

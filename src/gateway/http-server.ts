@@ -95,7 +95,8 @@ export class HttpServer {
     const sweep = setInterval(() => {
       this.#server.closeIdleConnections();
       this.#destroySilent();
-      this.#sockets.endHandshakes();
+      // Only unfinished TLS handshakes are left, and are not worth waiting for.
+      if (this.#ready.size === 0) this.#sockets.destroy();
     }, SWEEP_MS);
     let end = setTimeout(() => {
       this.#onClose();
