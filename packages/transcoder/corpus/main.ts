@@ -56,7 +56,7 @@ async function main(): Promise<void> {
   for (const problem of problems) process.stderr.write(`${problem}\n`);
   if (problems.length > 0) process.exitCode = 1;
   const page = readFileSync(PAGE, 'utf8');
-  // Less heap than before, when garbage of the contract before went meanwhile.
+  // The heap may even shrink, when garbage of the previous contract is collected only now.
   const unmeasured = (tablesOf: string): string => tablesOf.replace(/[\d.]+ s \| -?[\d.]+ MB \|$/gm, '');
   if (values.write === true) {
     writeFileSync(

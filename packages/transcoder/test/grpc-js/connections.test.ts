@@ -51,6 +51,22 @@ function codesOf(replies: readonly UnaryReply[]): ReadonlySet<number> {
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
+/** An upstream whose server never answers the slow method, and counts its calls and how many of them are reset. */
+async function neverAnswered(): Promise<{ upstream: GrpcUpstream; slow: { begun: number; reset: number } }> {
+  const slow = { begun: 0, reset: 0 };
+  const upstream = await upstreamTo(
+    orSlow(({ cancellation }) => {
+      slow.begun += 1;
+      cancellation.onCancelled(() => {
+        slow.reset += Number(cancellation.cancelled);
+      });
+      return never();
+    }),
+    METHODS,
+  );
+  return { upstream, slow };
+}
+
 describe('the calls of others', () => {
   it('succeed while the deadlines of very many calls pass', async () => {
     const upstream = await upstreamTo(orSlow(never), METHODS);
@@ -68,18 +84,7 @@ describe('the calls of others', () => {
   });
 
   it('succeed while very many clients leave, of whom the server is told as many as it allows', async () => {
-    let begun = 0;
-    let reset = 0;
-    const upstream = await upstreamTo(
-      orSlow(({ cancellation }) => {
-        begun += 1;
-        cancellation.onCancelled(() => {
-          reset += Number(cancellation.cancelled);
-        });
-        return never();
-      }),
-      METHODS,
-    );
+    const { upstream, slow } = await neverAnswered();
     const stop = innocent(upstream);
     const left: UnaryReply[] = [];
     for (let made = 0; made < MANY; made += WAVE) {
@@ -87,28 +92,19 @@ describe('the calls of others', () => {
       const wave = callers.map(async (cancellation) =>
         upstream.unary(unaryCall({ path: SLOW, cancellation, deadline: Date.now() + 2_000 })),
       );
-      await expect.poll(() => begun, { interval: 1 }).toBe(made + WAVE);
+      await expect.poll(() => slow.begun, { interval: 1 }).toBe(made + WAVE);
       for (const caller of callers) caller.go();
       left.push(...(await Promise.all(wave)));
     }
     expect(codesOf(left)).toEqual(new Set([status.CANCELLED]));
     expect(codesOf(await stop())).toEqual(new Set([status.OK]));
     await expect.poll(() => upstream.leftRunning).toBeGreaterThan(0);
-    expect(reset).toBeGreaterThanOrEqual(100);
-    expect(reset).toBeLessThan(MANY);
+    expect(slow.reset).toBeGreaterThanOrEqual(100);
+    expect(slow.reset).toBeLessThan(MANY);
   });
 
   it('are cancelled at once although very many clients have left after their replies', async () => {
-    let begun = 0;
-    let reset = 0;
-    const upstream = await upstreamTo(
-      orSlow(({ cancellation }) => {
-        begun += 1;
-        cancellation.onCancelled(() => (reset += 1));
-        return never();
-      }),
-      METHODS,
-    );
+    const { upstream, slow } = await neverAnswered();
     for (let made = 0; made < 600; made++) {
       const cancellation = new Caller();
       expect(await upstream.unary(unaryCall({ cancellation }))).toMatchObject({ code: status.OK });
@@ -117,10 +113,10 @@ describe('the calls of others', () => {
     const caller = new Caller();
     const call = unaryCall({ path: SLOW, cancellation: caller, deadline: Infinity });
     const left = upstream.unary(call);
-    await expect.poll(() => begun).toBe(1);
+    await expect.poll(() => slow.begun).toBe(1);
     caller.go();
     expect((await left).code).toBe(status.CANCELLED);
-    await expect.poll(() => reset).toBe(1);
+    await expect.poll(() => slow.reset).toBe(1);
   });
 
   it('are answered while very many calls of a slow method wait, and no connection has more streams than allowed', async () => {
