@@ -116,18 +116,18 @@ export class Inserts {
    */
   async #insertInRounds(inserts: readonly Insert[], outcomes: Outcomes): Promise<void> {
     let open = inserts;
+    let sent: readonly RowOfCall<Insert>[] = [];
     let refusal: Refusal | undefined;
     for (let round = 1; round <= MAX_ROUNDS && open.length > 0; round++) {
-      const inserted = await this.#rows.insert(open, (wanted) => this.#firstsOf(wanted));
-      ({ refusal } = inserted);
-      if (refusal === undefined) open = this.#settleBeside(inserted.sent, open, outcomes);
+      ({ sent, refusal } = await this.#rows.insert(open, (wanted) => this.#firstsOf(wanted)));
+      if (refusal === undefined) open = this.#settleBeside(sent, open, outcomes);
       else if (refusal.kind !== 'row refused') open = await this.#settleStored(open, outcomes);
       open = stillWanted(open, outcomes);
       if (refusal !== undefined && refusal.kind !== 'conflict') break;
     }
-    const [last, ...others] = open;
-    if (last !== undefined && others.length === 0 && refusal !== undefined)
-      this.#refuse(last, refusal, outcomes);
+    const [only, ...others] = sent;
+    if (only !== undefined && others.length === 0 && refusal !== undefined && open.includes(only.call))
+      this.#refuse(only.call, refusal, outcomes);
   }
 
   /** After a statement that stored its rows: they have outcomes, and decide those of others of their batch. */

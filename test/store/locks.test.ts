@@ -92,18 +92,18 @@ describeOn(engines.slice(1))('while another session holds a lock, on $name', (en
     });
   });
 
-  it('on the route of a repeat, which it has deleted, the repeat gets it and the others are stored', async () => {
+  it('on the route of a repeat, which it has deleted, the repeat gets it and the other of its batch is stored', async () => {
     const entry = (): NewRoute => entryOf({ path: '/deleted/:id' }, { idempotencyKey: 'deleted' });
     const first = entry();
     await store.insert(first, 'allow');
     // By its primary key: for another column, the optimizer may read, and so lock, the whole of a small table.
     await session.query('delete from routes where id = unhex(?)', [first.route.id.replaceAll('-', '')]);
-    const [repeat, ...others] = [store.insert(entry(), 'allow'), ...insertOthers()];
+    const [repeat, other] = [store.insert(entry(), 'allow'), store.insert(entryOf({}), 'allow')];
     // The error arrives after one second, and a busy process reads it after two and a half.
     await delay(500);
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
     await expect(repeat).resolves.toEqual({ outcome: 'repeated', route: first.route });
-    await expect(Promise.all(others)).resolves.toEqual(others.map(() => INSERTED));
+    await expect(other).resolves.toEqual(INSERTED);
   });
 
   it.each(['read', 'write'])(

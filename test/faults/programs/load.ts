@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { status } from '@grpc/grpc-js';
 import { GrpcConnection, grpcMessage, grpcPath } from '../../../bench/load/grpc-connection.js';
@@ -27,7 +28,7 @@ const SAME = {
 /** The load program: a separate process that takes a load as its argument and prints the result. */
 async function main(): Promise<void> {
   const load = JSON.parse(process.argv[2] ?? '') as Load;
-  const { first = Date.now() * 1_000 } = load;
+  const { first = randomInt(2 ** 32) * 2 ** 20 } = load;
   const statuses: number[] = [];
   const good: number[] = [];
   const refused: number[] = [];
