@@ -14,7 +14,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** A folder that is removed with its content when the run ends, for whatever reason. */
     temporaryFolder: string;
-    /** What the tests of this project need, from vitest.config.ts. */
+    /** What the tests of this tier need, from vitest.config.ts. */
     needs: readonly Need[];
     /** The MySQL-protocol servers of this run; empty if none is available or needed. */
     mysqlServers: readonly MysqlServer[];
@@ -68,7 +68,7 @@ function failFor(missing: Readonly<Partial<Record<Need, string>>>): void {
 }
 
 /**
- * Provides what the tests of a project need, before any test file is loaded. If something is missing, the tests that
+ * Provides what the tests of a tier need, before any test file is loaded. If something is missing, the tests that
  * need it are skipped or, with CI=true, the run fails.
  *
  * @returns the teardown, which runs after the last test

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { ProvidedContext } from 'vitest';
-import type { Reporter, TestCase, TestModule, TestProject } from 'vitest/node';
+import type { Reporter, TestCase, TestModule } from 'vitest/node';
 import type { Need } from './programs.js';
+
+/** What the global setup provides: a Galera cluster only to the tier that needs it. */
+type Provided = Omit<ProvidedContext, 'galera'> & Partial<Pick<ProvidedContext, 'galera'>>;
 
 /** The unit of times in `/proc` on Linux. */
 const TICKS_PER_SECOND = 100;
@@ -25,26 +28,21 @@ export default class LeftOut implements Reporter {
     const leftOut = new Map<Need, { count: number; why: string }>();
     let notRun = 0;
     for (const { project, children } of modules) {
-      for (const test of children.allTests())
-        if (test.meta().missing === undefined && !RUN.has(test.result().state)) notRun++;
-      const { galera, mysqlServers, missing = {} } = contextOf(project);
-      if (mysqlServers === undefined) continue;
+      const { galera, mysqlServers, missing } = project.getProvidedContext() as Provided;
       const own = galera === undefined ? 'SQLite' : 'a Galera cluster of MariaDB';
       for (const name of [own, ...mysqlServers.map((server) => server.name)]) engines.add(name);
       for (const test of children.allTests()) {
         const need = test.meta().missing;
-        if (need === undefined) continue;
+        if (need === undefined) {
+          if (!RUN.has(test.result().state)) notRun++;
+          continue;
+        }
         const { count } = leftOut.get(need) ?? { count: 0 };
         leftOut.set(need, { count: count + 1, why: missing[need] ?? '' });
       }
     }
     if (engines.size > 0) this.#line = lastLine([...engines], leftOut, notRun);
   }
-}
-
-/** The context of a project; empty in the packages, which have no global setup. */
-function contextOf(project: TestProject): Partial<ProvidedContext> {
-  return project.getProvidedContext();
 }
 
 /**

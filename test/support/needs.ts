@@ -19,12 +19,12 @@ interface Ground {
  * The options of a test or `describe` that needs something which npm does not install. If a need is missing, its tests
  * are skipped, and the last line of the run counts them.
  *
- * @throws Error if vitest.config.ts does not declare the need for this project
+ * @throws Error if vitest.config.ts does not declare the need for this tier
  */
 export function needs(...all: readonly Need[]): TestOptions {
   for (const need of all) {
     if (!inject('needs').includes(need))
-      throw new Error(`${need} is not in this project's needs: vitest.config.ts`);
+      throw new Error(`${need} is not in this tier's needs: vitest.config.ts`);
   }
   const missing = all.find((need) => inject('missing')[need] !== undefined);
   return missing === undefined ? {} : { skip: true, meta: { missing } };
@@ -44,7 +44,7 @@ export function describeOn<T extends Ground>(grounds: readonly T[]) {
   };
 }
 
-/** Like `it.each`, for engines and setups. @param timeoutMs default: the project's timeout */
+/** Like `it.each`, for engines and setups. @param timeoutMs default: the tier's timeout */
 export function itOn<T extends Ground>(grounds: readonly T[]) {
   return (title: string, fact: (ground: T) => Promise<void>, timeoutMs?: number): void => {
     for (const ground of grounds) {
