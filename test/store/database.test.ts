@@ -92,7 +92,7 @@ describe('the wait for an unreachable database', () => {
   /** Waits, and resolves with the error and the logged lines. */
   async function waitFor(
     options: Omit<Parameters<typeof reachDatabase>[1], 'log'>,
-    onLine: () => void = () => undefined,
+    onLine: () => unknown = () => undefined,
   ): Promise<{ lines: string[]; error: unknown }> {
     const knex = openForMigrations(parseDatabaseUrl(`mysql://u:p@127.0.0.1:${await freePort()}/d`));
     onTestFinished(() => knex.destroy());
@@ -109,16 +109,16 @@ describe('the wait for an unreachable database', () => {
     let now = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => now);
     onTestFinished(() => void vi.restoreAllMocks());
-    const pauses: number[] = [];
+    const events: unknown[] = [];
     const pause = (ms: number): Promise<void> => {
-      pauses.push(ms);
+      events.push(ms);
       now += ms;
       return Promise.resolve();
     };
-    const { lines, error } = await waitFor({ waitMs: 6_500, pause });
+    const { lines, error } = await waitFor({ waitMs: 6_500, pause }, () => events.push('line'));
     expect(error).toMatchObject({ code: 'ECONNREFUSED' });
     expect(lines).toEqual(['waiting up to 6.5 s for the database']);
-    expect(pauses).toEqual([200, 400, 800, 1_600, 2_000, 1_500]);
+    expect(events).toEqual(['line', 200, 400, 800, 1_600, 2_000, 1_500]);
   });
 
   it('does not start with a time limit of 0', async () => {

@@ -45,6 +45,15 @@ describe('the command', () => {
     expect(command.complaints).toEqual([]);
   });
 
+  it('listens no more once it is stopped', async () => {
+    const { address } = await start();
+    const command = startCommand('--target', address);
+    const origin = await originOf(command);
+    command.stop();
+    await expect(command.code).resolves.toBe(0);
+    await expect(fetch(origin)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
+  });
+
   it('serves methods without a rule with --all, and the others by their rules', async () => {
     const { address } = await start();
     const command = startCommand('--target', address, '--all');

@@ -13,6 +13,8 @@ interface RunningCommand {
   /** The lines that it has written to stderr. */
   readonly complaints: readonly string[];
   readonly code: Promise<number>;
+  /** Stops it, as the end of the test does. */
+  stop(): void;
 }
 
 /** The line about a request, which ends with its time, if it was one of HTTP, and with its id. */
@@ -42,7 +44,15 @@ export function startCommand(...args: readonly string[]): RunningCommand {
     ending.abort();
     await code;
   });
-  return { lines, requests, complaints, code };
+  return {
+    lines,
+    requests,
+    complaints,
+    code,
+    stop: () => {
+      ending.abort();
+    },
+  };
 }
 
 /** Runs the command without a signal, as its process does, until it exits. */
