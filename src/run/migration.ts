@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import { readMigration } from '../settings/config.js';
 import { closeDatabase, openForMigrations } from '../store/database.js';
 import { migrateDown, migrateUp, migrationStatus, rereadShapes } from '../store/migrations.js';
+import type { Terminal } from './process.js';
 import { reachOrExplain, startProblem } from './start.js';
 
 const USAGE = `Usage: node dist/migrate.js [--status | --reread-paths | --down NAME [--force] | --help]
@@ -41,12 +42,6 @@ function givenOptions(args: readonly string[]): Options | undefined {
   const fit =
     Object.keys(tasks).length <= 1 && down.length <= 1 && (force === undefined || down.length === 1);
   return fit ? values : undefined;
-}
-
-/** Where the program writes. */
-interface Terminal {
-  readonly stdout: { write(text: string): unknown };
-  readonly stderr: { write(text: string): unknown };
 }
 
 /**

@@ -2,6 +2,12 @@ import { constants } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
 
+/** Where a program writes that runs to its end. */
+export interface Terminal {
+  readonly stdout: { write(text: string): unknown };
+  readonly stderr: { write(text: string): unknown };
+}
+
 /** The format of log lines: `pretty` for people, `json` for programs, or `auto`, which depends on the output. */
 export type LogFormat = 'auto' | 'json' | 'pretty';
 
