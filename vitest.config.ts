@@ -38,14 +38,6 @@ const TIERS: Readonly<Record<string, Tier>> = {
     // Each starts programs that compute, too.
     maxWorkers: availableParallelism(),
   },
-  engines: {
-    needs: ['server'],
-    include: [
-      'test/store/*.test.ts',
-      'test/end-to-end/{outages,routes,silent-database,upgrades}.test.ts',
-      'test/watch/tracing/service-spans.test.ts',
-    ],
-  },
   browser: {
     needs: ['server', 'chromium'],
     include: ['test/browser/*.test.ts'],
