@@ -205,13 +205,15 @@ describe('a service is served', () => {
 describe('a service is left out with the reason, and the others are served, after', () => {
   const odd = (message: object): File =>
     service('Bad', ['.a.Odd'], { messageType: [{ name: 'Odd', ...message }] });
-  const entry = (key: FieldType, ...more: object[]): File =>
+  /** A field whose type is that of a map's entries. */
+  const ofEntries = (label: Label, key: FieldType, ...more: object[]): File =>
     odd({
-      field: [field({ type: MESSAGE, label: Label.REPEATED, typeName: '.a.Odd.Entry' })],
+      field: [field({ type: MESSAGE, label, typeName: '.a.Odd.Entry' })],
       nestedType: [
         { name: 'Entry', options: { mapEntry: true }, field: [field({ name: 'key', type: key }), ...more] },
       ],
     });
+  const entry = (key: FieldType, ...more: object[]): File => ofEntries(Label.REPEATED, key, ...more);
   const value = field({ name: 'value', number: 2 });
   const NONE = 'the server lists it, but has no descriptor of it';
   const UNREADABLE = 'the server lists it, but its descriptor cannot be read';
@@ -324,6 +326,11 @@ describe('a service is left out with the reason, and the others are served, afte
     ['a map without values', [entry(STRING)], NO_ENTRY],
     ['a map with fractions as keys', [entry(DOUBLE, value)], NO_ENTRY],
     ['a map with lists', [entry(STRING, { ...value, label: Label.REPEATED })], NO_ENTRY],
+    [
+      'a single entry of a map as a field',
+      [ofEntries(Label.OPTIONAL, STRING, value)],
+      'it needs a.Odd.Entry, which the server does not describe',
+    ],
     [
       'the entry of a map as a request',
       [{ ...entry(STRING, value), service: service('Bad', ['.a.Odd.Entry']).service ?? [] }],
