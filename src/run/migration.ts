@@ -25,7 +25,7 @@ function givenOptions(args: readonly string[]): Options | undefined {
   let values: Options;
   try {
     ({ values } = parseArgs({
-      args: [...args],
+      args,
       options: {
         help: { type: 'boolean', short: 'h' },
         status: { type: 'boolean' },

@@ -94,7 +94,7 @@ function readTokenRequest(
   const misused = (cause: string): Error => new Error(`${cause}\n${usage}`);
   const kept = keptByNpm(args, env);
   if (kept.length > 0) throw misused(`npm has kept ${kept.join(' and ')} for itself: write -- before them.`);
-  const { scope = '', sub, ttl, help } = parseArgs({ args: [...args], options: OPTIONS }).values;
+  const { scope = '', sub, ttl, help } = parseArgs({ args, options: OPTIONS }).values;
   if (help === true) return undefined;
   const scopes = scope.split(' ').filter((each) => each !== '');
   if (scopes.length === 0) throw misused('--scope is missing.');

@@ -69,8 +69,8 @@ describeOn(engines.slice(1))('while another session holds a lock, on $name', (en
 
   afterAll(() => database.close());
 
-  const insertOthers = (): Promise<InsertOutcome>[] =>
-    Array.from({ length: OTHERS }, () => store.insert(entryOf({}, { caller: 'others' }), 'reject'));
+  const insertOthers = (length = OTHERS): Promise<InsertOutcome>[] =>
+    Array.from({ length }, () => store.insert(entryOf({}, { caller: 'others' }), 'reject'));
 
   describe.each(LOCKS)('on $on,', ({ on, take }) => {
     const entry = (): NewRoute =>
@@ -92,19 +92,23 @@ describeOn(engines.slice(1))('while another session holds a lock, on $name', (en
     });
   });
 
-  it('on the route of a repeat, which it has deleted, the repeat gets it and the other of its batch is stored', async () => {
-    const entry = (): NewRoute => entryOf({ path: '/deleted/:id' }, { idempotencyKey: 'deleted' });
-    const first = entry();
-    await store.insert(first, 'allow');
-    // By its primary key: for another column, the optimizer may read, and so lock, the whole of a small table.
-    await session.query('delete from routes where id = unhex(?)', [first.route.id.replaceAll('-', '')]);
-    const [repeat, other] = [store.insert(entry(), 'allow'), store.insert(entryOf({}), 'allow')];
-    // The error arrives after one second, and a busy process reads it after two and a half.
-    await delay(500);
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
-    await expect(repeat).resolves.toEqual({ outcome: 'repeated', route: first.route });
-    await expect(other).resolves.toEqual(INSERTED);
-  });
+  it.each([1, OTHERS])(
+    'on the route of a repeat, which it has deleted, the repeat gets it and %i others are stored',
+    async (count) => {
+      const entry = (): NewRoute =>
+        entryOf({ path: `/deleted-beside-${count}/:id` }, { idempotencyKey: `deleted beside ${count}` });
+      const first = entry();
+      await store.insert(first, 'allow');
+      // By its primary key: for another column, the optimizer may read, and so lock, the whole of a small table.
+      await session.query('delete from routes where id = unhex(?)', [first.route.id.replaceAll('-', '')]);
+      const [repeat, ...others] = [store.insert(entry(), 'allow'), ...insertOthers(count)];
+      // The error arrives after one second, and a busy process reads it after two and a half.
+      await delay(500);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);
+      await expect(repeat).resolves.toEqual({ outcome: 'repeated', route: first.route });
+      await expect(Promise.all(others)).resolves.toEqual(others.map(() => INSERTED));
+    },
+  );
 
   it.each(['read', 'write'])(
     'on the table (%s), creates become unavailable after one statement',

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const RUNS = { numRuns: 100 };
+const RUNS = { numRuns: 200 };
 /** Of long responses. */
 const FEWER_RUNS = { numRuns: 50 };
 const TAKEN_OR_REFUSED = [200, 201, 400];

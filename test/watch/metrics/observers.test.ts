@@ -114,7 +114,7 @@ describe('a gRPC call', () => {
       expect([sample, values.get(sample)]).toEqual([sample, 0]);
     // The bounds that queries of dashboards and alerts may name.
     const bounds = [...values.keys()].filter(
-      (name) => name.includes(`_seconds_bucket{le=`) && name.includes(labels),
+      (name) => name.includes('_seconds_bucket{le=') && name.includes(labels),
     );
     expect(bounds.map((name) => /le="(.*?)"/.exec(name)?.[1]).join(' ')).toBe(
       '0.0005 0.001 0.002 0.005 0.01 0.02 0.05 0.1 0.2 0.5 1 2 5 +Inf',

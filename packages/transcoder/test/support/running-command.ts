@@ -40,19 +40,14 @@ export function startCommand(...args: readonly string[]): RunningCommand {
     stderr: writingTo((line) => complaints.push(line)),
     signal: ending.signal,
   });
-  onTestFinished(async () => {
+  const stop = (): void => {
     ending.abort();
+  };
+  onTestFinished(async () => {
+    stop();
     await code;
   });
-  return {
-    lines,
-    requests,
-    complaints,
-    code,
-    stop: () => {
-      ending.abort();
-    },
-  };
+  return { lines, requests, complaints, code, stop };
 }
 
 /** Runs the command without a signal, as its process does, until it exits. */
