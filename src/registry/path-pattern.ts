@@ -27,7 +27,7 @@ const GROUP_AFTER_NAME = /[({<](?:[./-]:|[/-]\*)/y;
 const CONSTRAINT = /[({<]/y;
 /** A set of characters in a constraint, `[^)\]]`. A `]` that stands first belongs to it, if another one follows. */
 const CHARACTER_SET = /\[\^?\]?(?:\\[^]|[^\]\\])*\]/y;
-/** How a parameter begins in other routers: `{id}`, `{id:[0-9]+}`, `{path...}`, `{proxy+}`, `[...slug]`, `<int:id>`. */
+/** How a parameter or a wildcard begins in other routers: `{id}`, `{id:[0-9]+}`, `{path...}`, `[...slug]`, `<int:id>`. */
 const FOREIGN =
   /\{[A-Za-z_]\w*(?:[}:?=]|[*+]\d*\}|\.\.\.\})|\[\[?(?:\.\.\.)?[A-Za-z_]\w*[\]=]|<[A-Za-z_]\w*[>:(]/y;
 /** The name in `<int:id>`; in all others, the first word is the name. */
@@ -210,12 +210,14 @@ class PatternReader {
 
   /** Reads a whole segment that other routers read as a parameter. @returns whether there is one */
   #readForeign(): boolean {
-    if (this.#match(FOREIGN) === '') return false;
+    const start = this.#match(FOREIGN);
+    if (start === '') return false;
     const end = this.#endOfOpaque();
     if (end < this.#path.length && this.#path[end] !== '/') return false;
     const text = this.#path.slice(this.#index, end);
     const name = LAST_NAME.exec(text)?.[1] ?? text.replace(/^\W+/, '').replace(/\W.*$/s, '');
-    this.#report(`Must write a parameter as ${quote(`:${name}`)}; got ${quote(text)}.`);
+    const rule = /\.\.\.|[*+]/.test(start) ? `a wildcard as "*${name}"` : `a parameter as ":${name}"`;
+    this.#report(`Must write ${rule}; got ${quote(text)}.`);
     this.#take(text.length);
     return true;
   }

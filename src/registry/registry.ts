@@ -163,7 +163,7 @@ function routeInvalid(violations: readonly Violation[]): Failure {
 /** Refuses a repeated create of another route than the first. */
 function requireSame(first: Route, definition: RouteDefinition): void {
   if (sameDefinition(first, definition)) return;
-  throw new Failure('REQUEST_ID_REUSED', 'The request id was already used for another route.', {
+  throw new Failure('REQUEST_ID_REUSED', 'The idempotency key was already used for another route.', {
     metadata: { route_id: first.id },
   });
 }

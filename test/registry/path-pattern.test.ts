@@ -136,12 +136,7 @@ describe('an invalid path pattern', () => {
       ['/{id:int}', 'id', '{id:int}'],
       ['/{id:[0-9]+}', 'id', '{id:[0-9]+}'],
       ['/{id:[^/]{3}}/x', 'id', '{id:[^/]{3}}'],
-      ['/{path...}', 'path', '{path...}'],
-      ['/{proxy+}', 'proxy', '{proxy+}'],
-      ['/{file*2}', 'file', '{file*2}'],
       ['/[id]', 'id', '[id]'],
-      ['/[...slug]', 'slug', '[...slug]'],
-      ['/[[...slug]]', 'slug', '[[...slug]]'],
       ['/<id>', 'id', '<id>'],
       ['/<int:id>/x', 'id', '<int:id>'],
       ['/<string(length=2):lang>', 'lang', '<string(length=2):lang>'],
@@ -149,6 +144,17 @@ describe('an invalid path pattern', () => {
       `the way of another router to write a parameter, ${path}`,
       path,
       [`Must write a parameter as ":${name}"; got "${got}".`],
+    ]),
+    ...[
+      ['/{path...}', 'path', '{path...}'],
+      ['/{proxy+}', 'proxy', '{proxy+}'],
+      ['/{file*2}', 'file', '{file*2}'],
+      ['/[...slug]', 'slug', '[...slug]'],
+      ['/[[...slug]]', 'slug', '[[...slug]]'],
+    ].map(([path = '', name = '', got = '']): [string, string, string[]] => [
+      `the way of another router to write a wildcard, ${path}`,
+      path,
+      [`Must write a wildcard as "*${name}"; got "${got}".`],
     ]),
   ])('is reported for %s', (_, path, problems) => {
     expect(checkPath(path)).toEqual(problems);
