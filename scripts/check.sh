@@ -10,3 +10,7 @@ run() {
 export -f run
 
 printf '%s\n' lint types format unused generated contract | xargs -P 2 -I {} bash -c 'run {}' && echo 'All steps passed.'
+status=$?
+unfilled=$(grep -l 'The owner fills in' SECURITY.md package.json packages/*/package.json | paste -s -d ' ')
+[ -z "$unfilled" ] || echo "To be filled in before a release: $unfilled"
+exit "$status"
