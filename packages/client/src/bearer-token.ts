@@ -1,17 +1,9 @@
-import { shown } from './text.js';
-
 /**
  * A token, or a function that returns one. The function runs before each call, so it should cache its token until
  * shortly before the token expires. After `UNAUTHENTICATED`, the function runs once more, with the refused token; the
  * call is retried if the function returns another token.
  */
 export type TokenSource = string | ((refused?: string) => string | Promise<string>);
-
-/** Fails early for JavaScript callers that set no token. @throws Error unless the token is a string or a function */
-export function requireToken(source: unknown): void {
-  if (typeof source === 'string' || typeof source === 'function') return;
-  throw new Error(`The token must be a string or a function; it is ${shown(source)}.`);
-}
 
 /** RFC 6750 section 2.1. */
 const BEARER_TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;

@@ -1,3 +1,4 @@
+import { requireKnown } from './known-names.js';
 import { isObject, shown } from './text.js';
 
 /** Options of one call. */
@@ -5,9 +6,9 @@ export interface CallOptions {
   /** Cancels the call, which then rejects with the status `CANCELLED` and the signal's reason as its cause. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * The time limit of the call, including all its attempts and its waiting in the client, in milliseconds: an integer
-   * from 1 to 2,147,483,647. The service ends each attempt after 5,000 milliseconds by default, even if this limit is
-   * longer. Default: 5,000.
+   * The time limit of the call, including its token, its attempts and its waiting for a connection, in milliseconds: an
+   * integer from 1 to 2,147,483,647. The service ends each attempt after 5,000 milliseconds by default, even if this
+   * limit is longer. Default: 5,000.
    */
   readonly timeoutMs?: number | undefined;
   /**
@@ -22,7 +23,7 @@ export interface StoreOptions extends CallOptions {
   /**
    * The service stores at most one route per caller and key, forever, so that a create with the same key may be
    * repeated, even by another process: 1 to 128 visible ASCII characters. Default: a random UUID, so that only the
-   * attempts of this call share it.
+   * attempts of this call share it; none for a dry run.
    */
   readonly idempotencyKey?: string | undefined;
 }
@@ -35,28 +36,28 @@ export interface CreateOptions extends StoreOptions {
 
 const DEFAULT_TIMEOUT_MS = 5_000;
 /** The longest delay of a Node timer, in milliseconds. */
-export const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 const ID = /^[\x21-\x7e]{1,128}$/;
+/** The names of `CallOptions`, and those of `CreateOptions`. */
+const OF_CALLS = ['signal', 'timeoutMs', 'requestId'];
+const OF_CREATES = [...OF_CALLS, 'idempotencyKey', 'validateOnly'];
 
 /** Options whose types and bounds are right. */
 export type CheckedOptions = CreateOptions & { readonly timeoutMs: number };
 
-/** @throws RangeError when an option has the wrong type or is out of its bounds */
-export function checkOptions(options: unknown): CheckedOptions {
-  if (options === undefined) return { timeoutMs: DEFAULT_TIMEOUT_MS };
+/** @throws RangeError when an option is unknown, has the wrong type or is out of its bounds */
+export function checkOptions(options: unknown = {}, reads = false): CheckedOptions {
   if (!isObject(options)) throw new RangeError(`The options must be an object, not ${shown(options)}.`);
+  requireKnown('option', options, reads ? OF_CALLS : OF_CREATES);
   const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, requestId, idempotencyKey, validateOnly } = options;
   if (signal !== undefined && !(signal instanceof AbortSignal)) refuse('signal', 'an AbortSignal', signal);
-  if (!isTimeout(timeoutMs)) refuse('timeoutMs', `an integer from 1 to ${MAX_TIMEOUT_MS}`, timeoutMs);
+  if (!Number.isInteger(timeoutMs) || Number(timeoutMs) < 1 || Number(timeoutMs) > MAX_TIMEOUT_MS)
+    refuse('timeoutMs', `an integer from 1 to ${MAX_TIMEOUT_MS}`, timeoutMs);
   for (const [name, id] of Object.entries({ requestId, idempotencyKey }))
     if (id !== undefined && !isId(id)) refuse(name, '1 to 128 visible ASCII characters', id);
   if (validateOnly !== undefined && typeof validateOnly !== 'boolean')
     refuse('validateOnly', 'true or false', validateOnly);
-  return { ...(options as CreateOptions), timeoutMs };
-}
-
-function isTimeout(value: unknown): value is number {
-  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MAX_TIMEOUT_MS;
+  return { ...(options as CreateOptions), timeoutMs: Number(timeoutMs) };
 }
 
 /** Whether a value can name a call or a create. */

@@ -1,11 +1,9 @@
-import {
-  ChannelCredentials,
-  type ChannelOptions,
-  Client,
-  credentials,
-  type VerifyOptions,
-} from '@grpc/grpc-js';
-import { requireToken, type TokenSource } from './bearer-token.js';
+import type { ChannelOptions, VerifyOptions } from '@grpc/grpc-js';
+import { ChannelCredentials, Client, credentials, status } from '@grpc/grpc-js';
+import type { TokenSource } from './bearer-token.js';
+import { RETRIED } from './failed-call.js';
+import { RouteService } from './gen/routing/v1/route_service_pb.js';
+import { requireKnown } from './known-names.js';
 import { isObject, shown } from './text.js';
 import { tlsOptions } from './tls-options.js';
 
@@ -32,12 +30,29 @@ export interface RouteClientOptions {
    * credentials then need `checkServerIdentity` for it, and `grpc.ssl_target_name_override` among the channel options.
    */
   readonly tls?: boolean | TlsFiles | ChannelCredentials | undefined;
+  /**
+   * Whether a call waits for a connection until its deadline, as while the service restarts. With `false`, it fails
+   * with `UNAVAILABLE` after up to four attempts, about 0.7 seconds. Default: true.
+   */
+  readonly waitForReady?: boolean | undefined;
   /** Channel options of grpc-js, which override the defaults of this package. */
   readonly channelOptions?: ChannelOptions | undefined;
 }
 
+const RETRY_POLICY = {
+  ...{ maxAttempts: 4, initialBackoff: '0.1s', maxBackoff: '1s', backoffMultiplier: 2 },
+  retryableStatusCodes: RETRIED.map((code) => status[code]),
+};
+/** The retries are those of grpc-js (gRFC A6). */
+const SERVICE_CONFIG = {
+  loadBalancingConfig: [{ round_robin: {} }],
+  methodConfig: [{ name: [{ service: RouteService.typeName }], retryPolicy: RETRY_POLICY }],
+  // Of the target, not of the client. Retries need more than half of the tokens.
+  retryThrottling: { maxTokens: 100, tokenRatio: 0.1 },
+};
+
 const DEFAULTS: ChannelOptions = {
-  'grpc.service_config': JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
+  'grpc.service_config': JSON.stringify(SERVICE_CONFIG),
   // Ignores service configs in the TXT records of the target's name, so that this one applies.
   'grpc.service_config_disable_resolution': 1,
   // Channels of the same target would otherwise share their connections.
@@ -55,20 +70,24 @@ const DEFAULTS: ChannelOptions = {
 };
 
 /**
- * Opens channels, each of which connects at its first call.
+ * Opens a channel, which connects at its first call.
  *
- * @throws Error when an option has the wrong type, the target is a URL, or a certificate comes without its key
+ * @throws Error when an option is unknown or has the wrong type, the target is a URL, or a certificate comes without
+ *   its key
  */
-export function channelOpener(target: string, options: RouteClientOptions): () => Client {
+export function openChannel(target: string, options: RouteClientOptions): Client {
   requireTarget(target);
   if (!isObject(options)) throw new Error(`The options must be an object, not ${shown(options)}.`);
-  const { token, tls = !isOnThisMachine(target), channelOptions } = options;
-  requireToken(token);
+  requireKnown('option', options, ['token', 'tls', 'waitForReady', 'channelOptions']);
+  const { token, tls = !isOnThisMachine(target), waitForReady = true, channelOptions } = options;
+  if (typeof token !== 'string' && typeof token !== 'function')
+    throw new Error(`The token must be a string or a function; it is ${shown(token)}.`);
+  if (typeof waitForReady !== 'boolean')
+    throw new Error(`waitForReady must be true or false, not ${shown(waitForReady)}.`);
   const given = givenOptions(channelOptions);
-  if (tls instanceof ChannelCredentials) return () => new Client(target, tls, { ...DEFAULTS, ...given });
-  const secured = tlsOptions(target);
-  const opened = channelCredentials(tls, secured.verifyOptions);
-  return () => new Client(target, opened, { ...DEFAULTS, ...secured.channelOptions, ...given });
+  if (tls instanceof ChannelCredentials) return new Client(target, tls, { ...DEFAULTS, ...given });
+  const { verifyOptions, channelOptions: named } = tlsOptions(target);
+  return new Client(target, channelCredentials(tls, verifyOptions), { ...DEFAULTS, ...named, ...given });
 }
 
 /** Refuses a URL, which grpc-js would try to resolve as a host name, again and again. */
@@ -95,14 +114,8 @@ function channelCredentials(tls: unknown, verifyOptions: VerifyOptions): Channel
     const allowed = 'true, false, { ca, cert, key }, or channel credentials of this @grpc/grpc-js';
     throw new Error(`tls must be ${allowed}, not ${shown(tls)}.`);
   }
-  const [ca, key, cert] = ['ca', 'key', 'cert'].map((name) => pemIn(files, name));
+  const { ca, key, cert }: TlsFiles = files;
   return credentials.createSsl(ca, key, cert, verifyOptions);
-}
-
-function pemIn(files: Readonly<Record<string, unknown>>, name: string): Buffer | null {
-  const pem = files[name] ?? null;
-  if (pem === null || Buffer.isBuffer(pem)) return pem;
-  throw new Error(`tls.${name} must be a buffer with PEM, not ${shown(pem)}.`);
 }
 
 const LOOPBACK = String.raw`(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?`;

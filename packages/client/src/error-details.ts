@@ -1,32 +1,21 @@
 import { createRegistry, fromBinary } from '@bufbuild/protobuf';
 import { type Any, anyUnpack } from '@bufbuild/protobuf/wkt';
 import type { Metadata } from '@grpc/grpc-js';
-import {
-  type BadRequest,
-  type DebugInfo,
-  type ErrorInfo,
-  file_google_rpc_error_details,
-  type Help,
-  type LocalizedMessage,
-  type PreconditionFailure,
-  type QuotaFailure,
-  type RequestInfo,
-  type ResourceInfo,
-  type RetryInfo,
-} from './gen/google/rpc/error_details_pb.js';
+import { file_google_rpc_error_details } from './gen/google/rpc/error_details_pb.js';
+import type * as known from './gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from './gen/google/rpc/status_pb.js';
 
 type KnownDetail =
-  | BadRequest
-  | DebugInfo
-  | ErrorInfo
-  | Help
-  | LocalizedMessage
-  | PreconditionFailure
-  | QuotaFailure
-  | RequestInfo
-  | ResourceInfo
-  | RetryInfo;
+  | known.BadRequest
+  | known.DebugInfo
+  | known.ErrorInfo
+  | known.Help
+  | known.LocalizedMessage
+  | known.PreconditionFailure
+  | known.QuotaFailure
+  | known.RequestInfo
+  | known.ResourceInfo
+  | known.RetryInfo;
 
 /**
  * A detail of an error (google/rpc/error_details.proto); `$typeName` is its type. A detail of a type that this package
@@ -53,11 +42,6 @@ function unpacked(any: Any): ErrorDetail {
 }
 
 /** The first detail of a type, such as `google.rpc.ErrorInfo`. */
-export function detailOf<Name extends ErrorDetail['$typeName']>(
-  details: readonly ErrorDetail[],
-  name: Name,
-): Extract<ErrorDetail, { $typeName: Name }> | undefined {
-  const isOne = (detail: ErrorDetail): detail is Extract<ErrorDetail, { $typeName: Name }> =>
-    detail.$typeName === name;
-  return details.find(isOne);
+export function detailOf<Name extends ErrorDetail['$typeName']>(details: readonly ErrorDetail[], name: Name) {
+  return details.find((one): one is Extract<ErrorDetail, { $typeName: Name }> => one.$typeName === name);
 }

@@ -1,57 +1,98 @@
-import { type ServiceError, status } from '@grpc/grpc-js';
-import { withConnectionHint } from './connection-hint.js';
+import { type Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { detailsIn, type ErrorDetail } from './error-details.js';
 
-/** What the error of grpc-js says. */
-interface FailedCall {
-  readonly code: number;
+/** What the error of grpc-js says, in sentences. */
+export interface FailedCall {
+  readonly code: status;
   readonly message: string;
   readonly details: readonly ErrorDetail[];
   readonly cause: ServiceError;
-  /** Whether another attempt may succeed. */
-  readonly transient: boolean;
-  /** What the server says of another attempt (gRFC A6). */
-  readonly pushback: string | undefined;
+  /** Whether the call ended with its connection, in a way that grpc-js does not retry. */
+  readonly lost: boolean;
+  /** Whether the deadline passed before the call had a connection. */
+  readonly unconnected: boolean;
 }
 
-/** The codes that grpc-js gives to the calls of a connection that ends, by its HTTP/2 error code. */
-const OF_LOST_CONNECTIONS: ReadonlySet<number> = new Set([
-  status.CANCELLED,
-  status.INTERNAL,
-  status.RESOURCE_EXHAUSTED,
-]);
-/** The texts of grpc-js for a message that it cannot take or send. */
-const BAD_MESSAGE = /^(?:Received (?:compressed )?message |Failed to decompress |Attempted to send )/;
-/** The text of grpc-js for a proxy's error page. */
-const BAD_STATUS = 'Received HTTP status code ';
+/** The texts of grpc-js for the calls of a connection that ends; their codes go by its HTTP/2 error code. */
+const LOST =
+  /^(?:Received RST_STREAM with code \d|Bandwidth exhausted |Call cancelled$|Connection dropped$)|\bECONNRESET\b|\bETIMEDOUT\b/;
+/** The codes that grpc-js retries by the service config, unless the response has begun. */
+export const RETRIED: readonly status[] = [status.UNAVAILABLE, status.RESOURCE_EXHAUSTED];
+/** What grpc-js itself adds to the trailers, even of calls that no server has answered. */
+const OF_RETRIES = 'grpc-previous-rpc-attempts';
 
-export function failedCall(cause: ServiceError): FailedCall {
+/**
+ * @param headers of the response; undefined if there were none
+ * @param timeoutMs the time limit of the call
+ */
+export function failed(cause: ServiceError, headers: Metadata | undefined, timeoutMs: number): FailedCall {
   const { code, details: text, metadata } = cause as Partial<ServiceError> & Pick<ServiceError, 'metadata'>;
+  const failure = { details: detailsIn(metadata), cause, lost: false, unconnected: false };
   // https://github.com/grpc/grpc-node/issues/2767
   if (code === undefined || text === undefined) {
     const message = 'The reply is compressed in a way that is not supported, or not declared.';
-    return { code: status.INTERNAL, message, details: [], cause, transient: false, pushback: undefined };
+    return { ...failure, code: status.INTERNAL, message };
   }
-  const actual = isOfConnection(cause) ? status.UNAVAILABLE : code;
-  const [pushback] = metadata.get('grpc-retry-pushback-ms');
-  return {
-    code: actual,
-    message: withConnectionHint(text),
-    details: detailsIn(metadata),
-    cause,
-    transient:
-      actual === status.UNAVAILABLE || (actual === status.RESOURCE_EXHAUSTED && !BAD_MESSAGE.test(text)),
-    pushback: pushback?.toString(),
-  };
+  const other = notGrpc(text, headers ?? metadata);
+  if (other !== undefined) {
+    const message = `The server does not answer as a gRPC server: ${other}.`;
+    // The first bytes of a page are no length of a message.
+    return { ...failure, code: code === status.RESOURCE_EXHAUSTED ? status.INTERNAL : code, message };
+  }
+  // A server sends trailers with every status; a response that has only trailers has its content type among them.
+  if (Object.keys(metadata.getMap()).some((key) => key !== OF_RETRIES))
+    return { ...failure, code, message: text };
+  if (LOST.test(text)) {
+    const message = `The connection ended before the reply: ${text}.`;
+    const lost = headers !== undefined || !RETRIED.includes(code);
+    return { ...failure, code: status.UNAVAILABLE, message, lost };
+  }
+  if (code === status.DEADLINE_EXCEEDED) {
+    const unconnected = !text.includes('remote_addr=');
+    const message = deadlineExceeded(timeoutMs, unconnected ? 'a connection' : 'the reply');
+    return { ...failure, code, message, unconnected };
+  }
+  const reason = connectFailure(text);
+  return { ...failure, code, message: reason === undefined ? text : `There is no connection: ${reason}.` };
 }
 
-/**
- * Whether a call ended with its connection: the server sends trailers with every status, and a response that has only
- * trailers still has its content type among them.
- */
-function isOfConnection({ code, details, metadata }: ServiceError): boolean {
-  const empty = Object.keys(metadata.getMap()).length === 0;
-  return (
-    empty && OF_LOST_CONNECTIONS.has(code) && !BAD_MESSAGE.test(details) && !details.startsWith(BAD_STATUS)
-  );
+/** The text of a call whose deadline has passed. */
+export function deadlineExceeded(timeoutMs: number, waitingFor: string): string {
+  return `Deadline exceeded after ${timeoutMs} ms, waiting for ${waitingFor}.`;
+}
+
+/** What shows that the response comes from a web server or proxy. Undefined for a response of gRPC. */
+function notGrpc(text: string, headers: Metadata): string | undefined {
+  const [, httpStatus] = /^Received HTTP status code (\d+)$/.exec(text) ?? [];
+  const [type] = headers.get('content-type');
+  if (httpStatus === undefined && (type === undefined || /^application\/grpc(?:$|[+;])/i.test(String(type))))
+    return undefined;
+  return [
+    ...(httpStatus === undefined ? [] : [`HTTP status ${httpStatus}`]),
+    ...(type === undefined ? [] : [`content type "${String(type)}"`]),
+  ].join(', ');
+}
+
+/** What OpenSSL and grpc-js say of a connection on which only one side uses TLS or HTTP/2, and what that means. */
+const HINTS: readonly (readonly [text: RegExp, hint: string])[] = [
+  [
+    /^.*:SSL routines:[^:]*:wrong version number:.*$/s,
+    'TLS failed, wrong version number. The client speaks TLS and the server does not: where the network itself is safe, set the option tls to false',
+  ],
+  [
+    /^Failed to connect$/,
+    'the server ended it without an answer, as one with TLS does to a client without: see the option tls',
+  ],
+  [/^Protocol error$/, 'the server does not speak HTTP/2, as gRPC needs it'],
+];
+
+/** Why there is no connection, by a text of grpc-js: `… Last error: Error: connect … (2026-…Z). Resolution note: …`. */
+export function connectFailure(text: string): string | undefined {
+  if (!/No connection established|^Name resolution failed/.test(text)) return undefined;
+  const reason = text
+    .replace(/^.*Last error: (?:Error: )?/s, '')
+    .replace(/\.? Resolution note:.*$/s, '')
+    .replace(/ \([-\d]+T[\d:.]+Z\)$/, '');
+  const hint = HINTS.find(([known]) => known.test(reason))?.[1];
+  return hint ?? reason.replace(/^.*:SSL routines:[^:]*:([^:]+):.*$/s, 'TLS failed, $1');
 }

@@ -20,12 +20,16 @@ export interface CallIds {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** Everything about a failed call. */
-interface Failure extends CallIds {
+/** What a failed call is told by. */
+export interface RouteClientErrorInit extends Partial<CallIds> {
+  /** Number of the gRPC status, 1 to 16, such as `status.NOT_FOUND` of grpc-js. */
   readonly code: number;
   readonly message: string;
-  /** Of the response, if there was one. Default: none. */
-  readonly details?: readonly ErrorDetail[];
+  /** Of the response. Default: none. These three default to what they hold. */
+  readonly details?: readonly ErrorDetail[] | undefined;
+  readonly reason?: string | undefined;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+  readonly fieldViolations?: readonly FieldViolation[] | undefined;
   readonly cause?: unknown;
 }
 
@@ -45,36 +49,31 @@ export class RouteClientError extends Error {
   readonly metadata: Readonly<Record<string, string>>;
   /** The invalid fields; empty unless the status is `INVALID_ARGUMENT`. */
   readonly fieldViolations: readonly FieldViolation[];
-  /** The id of the call in the service's logs. */
+  /** The id of the call in the service's logs; empty if a fake gave none. */
   readonly requestId: string;
   /** The key of a create, with which it is safe to repeat, also in another process; undefined for other calls. */
   readonly idempotencyKey: string | undefined;
   /** All error details in the response. */
   readonly details: readonly ErrorDetail[];
 
-  /** For this package only. */
-  constructor({ code, message, requestId, idempotencyKey, details = [], cause }: Failure) {
+  /** For fakes of a `RouteClient`, too: `new RouteClientError({ code: 5, message: 'No.', reason: 'ROUTE_NOT_FOUND' })`. */
+  constructor({ code, message, details = [], cause, ...given }: RouteClientErrorInit) {
     super(message, { cause });
     this.code = code;
     this.status = (status[code] as StatusName | undefined) ?? 'UNKNOWN';
     this.details = details;
-    const info = detailOf(this.details, 'google.rpc.ErrorInfo');
-    this.reason = info?.reason;
-    this.metadata = info?.metadata ?? {};
-    const violations = detailOf(this.details, 'google.rpc.BadRequest')?.fieldViolations ?? [];
-    this.fieldViolations = violations.map(({ field, description }) => ({ field, description }));
-    this.requestId = detailOf(this.details, 'google.rpc.RequestInfo')?.requestId ?? requestId;
-    this.idempotencyKey = idempotencyKey;
+    const info = detailOf(details, 'google.rpc.ErrorInfo');
+    this.reason = given.reason ?? info?.reason;
+    this.metadata = given.metadata ?? info?.metadata ?? {};
+    const violations = given.fieldViolations ?? detailOf(details, 'google.rpc.BadRequest')?.fieldViolations;
+    this.fieldViolations = (violations ?? []).map(({ field, description }) => ({ field, description }));
+    this.requestId = detailOf(details, 'google.rpc.RequestInfo')?.requestId ?? given.requestId ?? '';
+    this.idempotencyKey = given.idempotencyKey;
   }
 
   /** Everything except details and cause, for logs: details may hold values that JSON cannot express. */
   toJSON(): Record<string, unknown> {
-    const { name, code, status, reason, message, metadata, fieldViolations } = this;
-    const { requestId, idempotencyKey } = this;
-    return {
-      ...{ name, code, status, reason, message, metadata, fieldViolations },
-      ...{ requestId, idempotencyKey },
-    };
+    return Object.assign({}, this, { message: this.message, details: undefined });
   }
 }
 

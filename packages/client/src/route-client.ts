@@ -1,26 +1,12 @@
-import { create } from '@bufbuild/protobuf';
+import { create, toBinary } from '@bufbuild/protobuf';
 import type { Metadata } from '@grpc/grpc-js';
 import type { CallOptions, CreateOptions, StoreOptions } from './call-options.js';
-import { channelOpener, type RouteClientOptions } from './channel.js';
-import {
-  type CreateRouteRequest,
-  GetRouteRequestSchema,
-  type Route as RouteMessage,
-  RouteService,
-} from './gen/routing/v1/route_service_pb.js';
-import type { Caller } from './prepared-call.js';
-import { RetryThrottle } from './retries.js';
-import {
-  type CheckedRoute,
-  checkedRoute,
-  createRequest,
-  type Route,
-  type RouteDefinition,
-  type StoredCreate,
-  storedRoute,
-} from './route.js';
+import { Caller } from './caller.js';
+import { openChannel, type RouteClientOptions } from './channel.js';
+import { GetRouteRequestSchema, RouteService } from './gen/routing/v1/route_service_pb.js';
+import type { CheckedRoute, Route, RouteDefinition, StoredCreate } from './route.js';
+import { checkedRoute, createRequest, storedRoute } from './route.js';
 import { unicodeText } from './text.js';
-import { UnaryCaller } from './unary-caller.js';
 
 /** The interface of the Route Registry. Every method rejects with a `RouteClientError`. */
 export interface RouteClient {
@@ -33,8 +19,8 @@ export interface RouteClient {
    * another route was created with this key; `ROUTE_EXISTS`, if the service refuses duplicates), and those of every
    * call.
    */
-  createRoute(definition: RouteDefinition, options?: StoreOptions & Stored): Promise<Route>;
-  createRoute(definition: RouteDefinition, options: CreateOptions & DryRun): Promise<CheckedRoute>;
+  createRoute(definition: RouteDefinition, options?: Stored): Promise<Route>;
+  createRoute(definition: RouteDefinition, options: DryRun): Promise<CheckedRoute>;
   createRoute(definition: RouteDefinition, options?: CreateOptions): Promise<Route | CheckedRoute>;
 
   /** Stores a new route as `createRoute` does, and says whether an earlier request had stored it. */
@@ -52,11 +38,11 @@ export interface RouteClient {
   close(): void;
 }
 
-interface Stored {
+interface Stored extends StoreOptions {
   readonly validateOnly?: false | undefined;
 }
 
-interface DryRun {
+interface DryRun extends CreateOptions {
   readonly validateOnly: true;
 }
 
@@ -66,26 +52,24 @@ interface DryRun {
  * @param target a target of grpc-js: `host:port`, `dns:///host:port`, `unix:/path`, or several addresses, such as
  *   `ipv4:10.0.0.1:50051,10.0.0.2:50051`, over which the calls are spread evenly
  * @throws Error when the target is a URL, grpc-js cannot read the target or a certificate, there is no token, or an
- *   option has the wrong type
+ *   option is unknown or has the wrong type
  */
 export function createRouteClient(target: string, options: RouteClientOptions): RouteClient {
-  const open = channelOpener(target, options);
-  return new CallingRouteClient(new UnaryCaller(open, options.token, RetryThrottle.of(target)));
+  return new CallingRouteClient(new Caller(openChannel(target, options), options));
 }
 
 /** The trailer of a create that repeats an earlier one: `true`. */
-export const REPLAYED = 'idempotent-replayed';
+const REPLAYED = 'idempotent-replayed';
 
-/** A client over what makes its calls. */
-export class CallingRouteClient implements RouteClient {
+class CallingRouteClient implements RouteClient {
   readonly #caller: Caller;
 
   constructor(caller: Caller) {
     this.#caller = caller;
   }
 
-  createRoute(definition: RouteDefinition, options?: StoreOptions & Stored): Promise<Route>;
-  createRoute(definition: RouteDefinition, options: CreateOptions & DryRun): Promise<CheckedRoute>;
+  createRoute(definition: RouteDefinition, options?: Stored): Promise<Route>;
+  createRoute(definition: RouteDefinition, options: DryRun): Promise<CheckedRoute>;
   createRoute(definition: RouteDefinition, options?: CreateOptions): Promise<Route | CheckedRoute>;
   createRoute(definition: RouteDefinition, options?: CreateOptions): Promise<Route | CheckedRoute> {
     const method = RouteService.method.createRoute;
@@ -96,13 +80,13 @@ export class CallingRouteClient implements RouteClient {
 
   createRouteOnce(definition: RouteDefinition, options?: StoreOptions): Promise<StoredCreate> {
     const method = RouteService.method.createRoute;
-    const request = (checked: CreateOptions): CreateRouteRequest => {
+    const request = (checked: CreateOptions): Uint8Array => {
       if (checked.validateOnly === true)
         throw new RangeError('createRouteOnce stores the route; validateOnly is an option of createRoute.');
       return createRequest(definition, checked);
     };
-    const result = (message: RouteMessage, trailers: Metadata): StoredCreate => ({
-      route: storedRoute(message),
+    const result = (reply: Uint8Array, trailers: Metadata): StoredCreate => ({
+      route: storedRoute(reply),
       replayed: trailers.get(REPLAYED)[0] === 'true',
     });
     return this.#caller.call({ method, request, result }, options);
@@ -110,7 +94,8 @@ export class CallingRouteClient implements RouteClient {
 
   getRoute(id: string, options?: CallOptions): Promise<Route> {
     const method = RouteService.method.getRoute;
-    const request = () => create(GetRouteRequestSchema, { routeId: unicodeText('id', id) });
+    const request = (): Uint8Array =>
+      toBinary(GetRouteRequestSchema, create(GetRouteRequestSchema, { routeId: unicodeText('id', id) }));
     return this.#caller.call({ method, request, result: storedRoute }, options);
   }
 

@@ -1,14 +1,14 @@
-import { create } from '@bufbuild/protobuf';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { timestampDate } from '@bufbuild/protobuf/wkt';
-import {
-  type CreateRouteRequest,
-  CreateRouteRequestSchema,
-  type Route as RouteMessage,
-} from './gen/routing/v1/route_service_pb.js';
+import { CreateRouteRequestSchema, RouteSchema } from './gen/routing/v1/route_service_pb.js';
 import type { CreateOptions } from './call-options.js';
+import { requireKnown } from './known-names.js';
 import { isObject, shown, unicodeText } from './text.js';
 
-/** The part of a route that its creator chooses. The service checks it; lengths count Unicode code points. */
+/**
+ * The part of a route that its creator chooses; a stored route is one, too, whose `id` and `createdAt` are not sent. The
+ * service checks it; lengths count Unicode code points.
+ */
 export interface RouteDefinition {
   /** HTTP method: an RFC 9110 token of 1 to 32 characters, case-sensitive, stored as given. */
   readonly method: string;
@@ -47,17 +47,22 @@ export interface StoredCreate {
   readonly replayed: boolean;
 }
 
+/** The fields of a definition, and those of a stored route, which is one, too. */
+const FIELDS = ['method', 'path', 'middleware', 'handler', 'id', 'createdAt'];
+
 /**
- * The request that creates a route.
+ * The request that creates a route, encoded.
  *
- * @throws RangeError when the definition is not an object, a text is not text, or UTF-8 cannot encode it
+ * @throws RangeError when the definition is not an object or has an unknown field, a text is not text, or UTF-8 cannot
+ *   encode it
  */
 export function createRequest(
   definition: RouteDefinition,
   { idempotencyKey = '', validateOnly = false }: CreateOptions,
-): CreateRouteRequest {
+): Uint8Array {
   if (!isObject(definition))
     throw new RangeError(`The definition must be an object, not ${shown(definition)}.`);
+  requireKnown('field', definition, FIELDS);
   const { method, path, middleware = [], handler } = definition;
   if (!Array.isArray(middleware))
     throw new RangeError(`middleware must be an array, not ${shown(middleware)}.`);
@@ -67,16 +72,19 @@ export function createRequest(
     middleware: middleware.map((name, index) => unicodeText(`middleware[${index}]`, name)),
     handler: unicodeText('handler', handler),
   };
-  return create(CreateRouteRequestSchema, { route, requestId: idempotencyKey, validateOnly });
+  const request = create(CreateRouteRequestSchema, { route, requestId: idempotencyKey, validateOnly });
+  return toBinary(CreateRouteRequestSchema, request);
 }
 
-/** @throws Error when the message is not a stored route */
-export function storedRoute(message: RouteMessage): Route {
-  if (message.createdAt === undefined) throw new Error('A stored route without a time of creation.');
-  return { id: message.id, ...checkedRoute(message), createdAt: timestampDate(message.createdAt) };
+/** @throws Error when the reply is not a stored route */
+export function storedRoute(reply: Uint8Array): Route {
+  const { id, method, path, middleware, handler, createdAt } = fromBinary(RouteSchema, reply);
+  if (createdAt === undefined) throw new Error('A stored route without a time of creation.');
+  return { id, method, path, middleware, handler, createdAt: timestampDate(createdAt) };
 }
 
-/** The response to a dry run. */
-export function checkedRoute({ method, path, middleware, handler }: RouteMessage): CheckedRoute {
+/** The response to a dry run. @throws Error when the reply is not a route */
+export function checkedRoute(reply: Uint8Array): CheckedRoute {
+  const { method, path, middleware, handler } = fromBinary(RouteSchema, reply);
   return { method, path, middleware, handler };
 }

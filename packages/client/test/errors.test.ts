@@ -147,8 +147,15 @@ it('an error shows no token, however it is printed', async () => {
   expect(inspect(failure, { depth: 20, showHidden: true })).not.toContain('very-secret');
 });
 
-it('a call to an unreachable server fails with UNAVAILABLE and no reason', async () => {
-  const failure = await failureOf(clientFor('127.0.0.1:1').getRoute('x'));
-  expect(failure).toMatchObject({ status: 'UNAVAILABLE', reason: undefined });
-  expect(failure.message).toMatch(/^round_robin: .*ECONNREFUSED/);
+it('an error of a fake has what it is given, as one of the service has it', () => {
+  const facts = {
+    reason: 'ROUTE_INVALID',
+    metadata: { one: 'fact' },
+    fieldViolations: [VIOLATION],
+    idempotencyKey: 'key',
+  };
+  const failure = new RouteClientError({ code: status.INVALID_ARGUMENT, message: 'No.', ...facts });
+  expect(failure).toMatchObject({ status: 'INVALID_ARGUMENT', ...facts, requestId: '', details: [] });
+  const other = new RouteClientError({ code: status.UNAVAILABLE, message: 'No.' });
+  expect(other).toMatchObject({ reason: undefined, metadata: {}, fieldViolations: [] });
 });

@@ -1,7 +1,8 @@
-import { getEventListeners } from 'node:events';
-import { constants, type ServerHttp2Session } from 'node:http2';
+import { getEventListeners, once } from 'node:events';
+import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import { type AddressInfo, createServer } from 'node:net';
 import { status } from '@grpc/grpc-js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Answer, AWAY, startFaultServer, STORED } from './support/fault-server.js';
 import { answer, startHttp2Server } from './support/http2-server.js';
 import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
@@ -11,9 +12,16 @@ function failing(times: number, failure: Answer): (received: unknown, earlier: n
   return (_received, earlier) => (earlier < times ? failure : STORED);
 }
 
-function pushback(ms: number): Answer {
-  const trailers = { 'grpc-retry-pushback-ms': String(ms) };
-  return { code: status.RESOURCE_EXHAUSTED, details: 'Too many calls.', trailers };
+/** A message as gRPC frames it. */
+function framed(message: Buffer, compressed = 0): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(compressed);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
+}
+
+function notFound(_session: ServerHttp2Session, stream: ServerHttp2Stream): void {
+  answer(stream, status.NOT_FOUND);
 }
 
 describe('a create', () => {
@@ -27,14 +35,11 @@ describe('a create', () => {
     },
   );
 
-  it('fails after four attempts, with pauses of 0.1, 0.2 and 0.4 s, each ±20%', async () => {
+  it("fails after four attempts with the server's last words", async () => {
     const server = await startFaultServer(() => AWAY);
     const failure = await failureOf(clientFor(server.address).createRoute(DEFINITION));
     expect(failure).toMatchObject({ status: 'UNAVAILABLE', message: 'The database is away.' });
-    for (const [index, pause] of server.pauses.entries()) {
-      expect(pause).toBeGreaterThanOrEqual(79 * 2 ** index);
-      expect(pause).toBeLessThan(121 * 2 ** index + 1_000);
-    }
+    expect(server.creates).toHaveLength(4);
   });
 
   it.each([
@@ -46,14 +51,6 @@ describe('a create', () => {
     const server = await startFaultServer(() => ({ code, details: 'No.' }));
     await failureOf(clientFor(server.address).createRoute(DEFINITION));
     expect(server.creates).toHaveLength(1);
-  });
-
-  it('is retried even if the response has begun, since its key makes that safe', async () => {
-    const server = await startFaultServer(
-      failing(1, { code: status.UNAVAILABLE, details: 'Away.', headersFirst: true }),
-    );
-    await expect(clientFor(server.address).createRoute(DEFINITION)).resolves.toMatchObject(DEFINITION);
-    expect(server.creates).toHaveLength(2);
   });
 
   describe.each([
@@ -69,10 +66,8 @@ describe('a create', () => {
     };
     const channelOptions = { 'grpc.keepalive_time_ms': -1 };
 
-    it('is retried on another', async () => {
-      const { address } = await startHttp2Server(end, (_session, stream) => {
-        answer(stream, status.NOT_FOUND);
-      });
+    it('is sent again on another', async () => {
+      const { address } = await startHttp2Server(end, notFound);
       const failure = await failureOf(clientFor(address, { channelOptions }).createRoute(DEFINITION));
       expect(failure.status).toBe('NOT_FOUND');
     });
@@ -84,24 +79,45 @@ describe('a create', () => {
         code: status.UNAVAILABLE,
         status: 'UNAVAILABLE',
         reason: undefined,
+        message: expect.stringMatching(/^The connection ended before the reply: .*\.$/) as string,
       });
       expect(server.streams()).toBe(4);
     });
   });
 
-  it('is retried on another connection if its own breaks within the response', async () => {
+  it('is sent again if its second connection ends in a way that grpc-js does not retry', async () => {
     const { address } = await startHttp2Server(
-      (session, stream) => {
-        stream.respond({ ':status': 200, 'content-type': 'application/grpc' });
-        stream.write(framed(STORED), () => {
-          session.destroy();
-        });
+      (_session, stream) => {
+        answer(stream, status.UNAVAILABLE);
       },
       (_session, stream) => {
-        answer(stream, status.NOT_FOUND);
+        stream.close(constants.NGHTTP2_INTERNAL_ERROR);
       },
+      notFound,
     );
     expect((await failureOf(clientFor(address).createRoute(DEFINITION))).status).toBe('NOT_FOUND');
+  });
+
+  it('is sent again on another connection if its own breaks within the response', async () => {
+    const { address } = await startHttp2Server((session, stream) => {
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc' });
+      stream.write(framed(STORED), () => {
+        session.destroy();
+      });
+    }, notFound);
+    expect((await failureOf(clientFor(address).createRoute(DEFINITION))).status).toBe('NOT_FOUND');
+  });
+
+  it('that has lost its connection is not sent again once it is aborted', async () => {
+    const controller = new AbortController();
+    const server = await startHttp2Server((_session, stream) => {
+      controller.abort();
+      stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    });
+    const { signal } = controller;
+    const failure = await failureOf(clientFor(server.address).createRoute(DEFINITION, { signal }));
+    expect(failure.status).toBe('CANCELLED');
+    expect(server.streams()).toBe(1);
   });
 
   it.each([
@@ -113,64 +129,73 @@ describe('a create', () => {
       stream.end(framed(STORED, 1));
     });
     expect(await failureOf(clientFor(address).createRoute(DEFINITION))).toMatchObject({
-      code: status.INTERNAL,
       status: 'INTERNAL',
       message: 'The reply is compressed in a way that is not supported, or not declared.',
     });
   });
+});
 
-  it('fails with INTERNAL if a proxy answers with a page', async () => {
+describe('a reply that is not of gRPC', () => {
+  it.each([
+    [200, 'text/html', '<html>', 'INTERNAL', 'content type "text/html"'],
+    [200, 'text/html', '<html>Welcome!</html>', 'INTERNAL', 'content type "text/html"'],
+    [404, 'text/plain', 'No such page.', 'UNIMPLEMENTED', 'HTTP status 404, content type "text/plain"'],
+    [400, undefined, '', 'INTERNAL', 'HTTP status 400'],
+  ])('is called that, whatever its bytes mean as gRPC: %i, %s, %s', async (code, type, body, name, facts) => {
     const { address } = await startHttp2Server((_session, stream) => {
-      stream.respond({ ':status': 400, 'content-type': 'text/html' });
-      stream.end('<p>Bad request');
+      stream.respond({ ':status': code, ...(type !== undefined && { 'content-type': type }) });
+      stream.end(body);
     });
-    const failure = await failureOf(clientFor(address).createRoute(DEFINITION));
-    expect(failure).toMatchObject({ status: 'INTERNAL' });
-  });
-
-  it('is sent again after REFUSED_STREAM, which does not count as an attempt', async () => {
-    const { address, streams } = await startHttp2Server(
-      (_session, stream) => {
-        stream.close(constants.NGHTTP2_REFUSED_STREAM);
-      },
-      (_session, stream) => {
-        answer(stream, status.UNAVAILABLE);
-      },
-    );
-    await failureOf(clientFor(address).createRoute(DEFINITION));
-    expect(streams()).toBe(5);
+    expect(await failureOf(clientFor(address).createRoute(DEFINITION))).toMatchObject({
+      status: name,
+      message: `The server does not answer as a gRPC server: ${facts}.`,
+    });
   });
 });
 
-describe("the server's pushback", () => {
-  it('sets the pause before the next attempt', async () => {
-    const server = await startFaultServer(failing(1, pushback(600)));
-    await clientFor(server.address).createRoute(DEFINITION);
-    expect(server.pauses).toHaveLength(1);
-    expect(server.pauses[0]).toBeGreaterThan(590);
+describe('without a connection, a call', () => {
+  it('waits for one, however often the server refuses it, until its deadline', async () => {
+    const refusing = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+    onTestFinished(() => void refusing.close());
+    await once(refusing, 'listening');
+    const host = `127.0.0.1:${(refusing.address() as AddressInfo).port}`;
+    const call = clientFor(host).createRoute(DEFINITION, { timeoutMs: 60_000 });
+    // Far more often than a call has attempts.
+    for (let refused = 0; refused < 6; refused++) await once(refusing, 'connection');
+    refusing.close();
+    await once(refusing, 'close');
+    const server = await startFaultServer(() => STORED, { host });
+    await expect(call).resolves.toMatchObject(DEFINITION);
+    expect(server.creates).toHaveLength(1);
   });
 
-  it('ends the attempts if it is negative', async () => {
-    const server = await startFaultServer(() => pushback(-1));
-    await failureOf(clientFor(server.address).createRoute(DEFINITION));
-    expect(server.received).toHaveLength(1);
+  it.each([
+    ['127.0.0.1:1', 'connect ECONNREFUSED 127.0.0.1:1'],
+    ['ipv4:127.0.0.1:1,127.0.0.1:2', 'connect ECONNREFUSED 127.0.0.1:'],
+    ['unix:/nowhere/routes.sock', 'connect ENOENT /nowhere/routes.sock'],
+    ['dns:///nowhere.invalid:50051', 'Name resolution failed for target dns:///nowhere.invalid:50051'],
+  ])('says at its deadline why there is none: %s', async (target, reason) => {
+    const failure = await failureOf(clientFor(target, { tls: false }).getRoute('x', { timeoutMs: 500 }));
+    expect(failure).toMatchObject({ status: 'DEADLINE_EXCEEDED', reason: undefined });
+    expect(failure.message).toContain(`Deadline exceeded after 500 ms, waiting for a connection: ${reason}`);
+    expect(failure.message).not.toContain('Last error');
   });
 
-  it('ends the attempts if it is no number', async () => {
-    const trailers = { 'grpc-retry-pushback-ms': 'soon' };
-    const server = await startFaultServer(() => ({ code: status.UNAVAILABLE, details: 'No.', trailers }));
-    await failureOf(clientFor(server.address).createRoute(DEFINITION));
-    expect(server.received).toHaveLength(1);
+  it('says at its deadline that it waits, if the server does not say no', async () => {
+    const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+    onTestFinished(() => void silent.close());
+    await once(silent, 'listening');
+    const target = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const failure = await failureOf(clientFor(target).getRoute('x', { timeoutMs: 100 }));
+    expect(failure.message).toBe('Deadline exceeded after 100 ms, waiting for a connection.');
   });
 
-  it('does not extend the deadline', async () => {
-    const server = await startFaultServer(() => pushback(60_000));
-    const failure = await failureOf(clientFor(server.address).createRoute(DEFINITION, { timeoutMs: 300 }));
-    expect(failure).toMatchObject({
-      status: 'DEADLINE_EXCEEDED',
+  it('fails with UNAVAILABLE and the reason if the option waitForReady is false', async () => {
+    const client = clientFor('127.0.0.1:1', { waitForReady: false });
+    expect(await failureOf(client.getRoute('x'))).toMatchObject({
+      status: 'UNAVAILABLE',
       reason: undefined,
-      message:
-        'Deadline exceeded after 300 ms, waiting for the next attempt (RESOURCE_EXHAUSTED: Too many calls.).',
+      message: 'There is no connection: connect ECONNREFUSED 127.0.0.1:1.',
     });
   });
 });
@@ -179,7 +204,10 @@ describe('the deadline', () => {
   it('covers all attempts together', async () => {
     const server = await startFaultServer((_received, earlier) => (earlier < 2 ? AWAY : 'never'));
     const failure = await failureOf(clientFor(server.address).getRoute('x', { timeoutMs: 700 }));
-    expect(failure.status).toBe('DEADLINE_EXCEEDED');
+    expect(failure).toMatchObject({
+      status: 'DEADLINE_EXCEEDED',
+      message: 'Deadline exceeded after 700 ms, waiting for the reply.',
+    });
     const [first = 0, , third = 0] = server.received.map(({ timeoutMs }) => timeoutMs);
     expect(first - third).toBeGreaterThan(230);
   });
@@ -197,20 +225,6 @@ describe('an abort signal', () => {
     await expect.poll(() => server.received[0]?.cancelled()).toBe(true);
   });
 
-  it('stops further attempts', async () => {
-    const server = await startFaultServer((_received, earlier) => (earlier < 2 ? pushback(300) : STORED));
-    const client = clientFor(server.address);
-    const controller = new AbortController();
-    const call = failureOf(client.getRoute('x', { signal: controller.signal }));
-    await expect.poll(() => server.received.length).toBe(1);
-    controller.abort();
-    expect((await call).status).toBe('CANCELLED');
-    // This retry comes after the same pause, started later: a retry of the get would have come before.
-    await client.createRoute(DEFINITION);
-    expect(server.creates).toHaveLength(2);
-    expect(server.ids).toHaveLength(1);
-  });
-
   it('that is already aborted keeps a call from being sent', async () => {
     const server = await startFaultServer(() => STORED);
     const signal = AbortSignal.abort('too late');
@@ -219,45 +233,36 @@ describe('an abort signal', () => {
     expect(server.received).toEqual([]);
   });
 
-  it('has no listeners left after its calls', async () => {
+  it('may be shared by many calls without a warning of Node, and has no listeners left after them', async () => {
     const server = await startFaultServer(() => STORED);
+    const client = clientFor(server.address);
     const { signal } = new AbortController();
-    await clientFor(server.address).getRoute('x', { signal });
+    const warnings: Error[] = [];
+    process.on('warning', (warning) => warnings.push(warning));
+    await Promise.all(Array.from({ length: 20 }, () => client.getRoute('x', { signal })));
+    expect(warnings).toEqual([]);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 });
 
-describe('the throttle', () => {
-  it('stops retries after more than fifty failed attempts, not before', async () => {
-    const server = await startFaultServer(() => AWAY);
-    const client = clientFor(server.address);
-    const callAtOnce = (calls: number): Promise<unknown> =>
-      Promise.all(Array.from({ length: calls }, () => failureOf(client.getRoute('x'))));
-    await callAtOnce(10);
-    // Ten calls, each with all of its four attempts.
-    expect(server.received).toHaveLength(40);
-    await callAtOnce(20);
-    const before = server.received.length;
-    await callAtOnce(5);
-    expect(server.received.length - before).toBe(5);
-  });
-
-  it('is shared by all clients of a target', async () => {
-    const server = await startFaultServer(() => AWAY);
-    const callAtOnce = (calls: number): Promise<unknown> =>
-      Promise.all(Array.from({ length: calls }, () => clientFor(server.address).getRoute('x').catch(String)));
-    await callAtOnce(15);
-    const before = server.received.length;
-    expect(before).toBe(60);
-    await callAtOnce(2);
-    expect(server.received.length - before).toBe(2);
-  });
+it('retries stop while a target has too many failures, also for its next client', async () => {
+  const server = await startFaultServer(() => AWAY);
+  const client = clientFor(server.address);
+  await Promise.all(Array.from({ length: 30 }, () => failureOf(client.getRoute('x'))));
+  const before = server.received.length;
+  await failureOf(clientFor(server.address).getRoute('x'));
+  expect(server.received.length - before).toBe(1);
 });
 
-/** A message as gRPC frames it. */
-function framed(message: Buffer, compressed = 0): Buffer {
-  const head = Buffer.alloc(5);
-  head.writeUInt8(compressed);
-  head.writeUInt32BE(message.length, 1);
-  return Buffer.concat([head, message]);
-}
+it('the calls of a client that knows several addresses are not bounded by one of them', async () => {
+  const servers = [await startFaultServer(() => 'never'), await startFaultServer(() => 'never')];
+  const client = clientFor(`ipv4:${servers.map(({ address }) => address).join(',')}`);
+  const controller = new AbortController();
+  const calls = Array.from({ length: 250 }, () =>
+    failureOf(client.getRoute('x', { signal: controller.signal })),
+  );
+  const received = (): number => servers.flatMap((server) => server.received).length;
+  await expect.poll(received).toBe(250);
+  controller.abort();
+  await Promise.all(calls);
+});

@@ -51,6 +51,42 @@ it('a dry run returns only the definition', async () => {
   expect(server.creates).toMatchObject([{ validateOnly: true }]);
 });
 
+it('a dry run sends the key of its caller, and none of its own, which the service would look for', async () => {
+  const server = await startFaultServer(() => STORED);
+  const client = clientFor(server.address);
+  await client.createRoute(DEFINITION, { validateOnly: true });
+  await client.createRoute(DEFINITION, { validateOnly: true, idempotencyKey: 'my-key' });
+  expect(server.creates.map(({ requestId }) => requestId)).toEqual(['', 'my-key']);
+});
+
+it('a route that was read may be given to createRoute, which sends its definition', async () => {
+  const server = await startFaultServer(() => STORED);
+  const client = clientFor(server.address);
+  await client.createRoute(await client.getRoute(ROUTE.id));
+  expect(server.creates).toMatchObject([{ route: { ...DEFINITION, id: '' } }]);
+  expect(server.creates[0]?.route?.createdAt).toBeUndefined();
+});
+
+it.each([
+  [{ ...DEFINITION, midleware: ['a'] }, {}, 'There is no field "midleware"; the nearest is "middleware".'],
+  [{ ...DEFINITION, Handler: 'h' }, {}, 'There is no field "Handler"; the nearest is "handler".'],
+  [DEFINITION, { validateonly: true }, 'There is no option "validateonly"; the nearest is "validateOnly".'],
+  [DEFINITION, { timeout: 5 }, 'There is no option "timeout"; the nearest is "timeoutMs".'],
+])('an unknown name is refused before anything is sent: %j, %j', async (definition, options, message) => {
+  const server = await startFaultServer(() => STORED);
+  const failure = await failureOf(clientFor(server.address).createRoute(definition, options as object));
+  expect(failure).toMatchObject({ status: 'INVALID_ARGUMENT', message });
+  expect(server.received).toEqual([]);
+});
+
+it('a get has no options of creates', async () => {
+  const options: object = { idempotencyKey: 'key' };
+  const failure = await failureOf(clientFor('127.0.0.1:1').getRoute('x', options));
+  expect(failure).toMatchObject({
+    message: 'There is no option "idempotencyKey"; the nearest is "timeoutMs".',
+  });
+});
+
 it("a create sends its idempotency key as request_id, and its request id as x-request-id for the service's logs", async () => {
   const server = await startFaultServer(() => STORED);
   const client = clientFor(server.address);
@@ -227,7 +263,9 @@ it.each([
   ['127.0.0.1:1', { ...TOKEN, tls: 'true' }, 'tls must be true, false, '],
   ['127.0.0.1:1', { ...TOKEN, tls: null }, 'tls must be true, false, '],
   ['127.0.0.1:1', { ...TOKEN, tls: FOREIGN_CREDENTIALS }, 'tls must be true, false, '],
-  ['127.0.0.1:1', { ...TOKEN, tls: { ca: 'PEM' } }, 'tls.ca must be a buffer with PEM, not "PEM".'],
+  ['127.0.0.1:1', { ...TOKEN, tls: { ca: 'PEM' } }, 'Root certificate, if provided, must be a Buffer.'],
+  ['127.0.0.1:1', { ...TOKEN, tsl: false }, 'There is no option "tsl"; the nearest is "tls".'],
+  ['127.0.0.1:1', { ...TOKEN, waitForReady: 1 }, 'waitForReady must be true or false, not 1.'],
   ['127.0.0.1:1', { ...TOKEN, channelOptions: 5 }, 'channelOptions must be an object, not 5.'],
 ])('an option of a client of a wrong type is refused at once: %j, %j', (target, options, message) => {
   expect(() => createRouteClient(target as string, options as unknown as RouteClientOptions)).toThrow(

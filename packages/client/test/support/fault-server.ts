@@ -21,13 +21,9 @@ export interface Received {
   readonly method: 'CreateRoute' | 'GetRoute';
   readonly message: Buffer;
   readonly metadata: Metadata;
-  /** The time of arrival by `performance.now()`, in milliseconds. */
-  readonly at: number;
   /** The time left until the deadline on arrival, in milliseconds. */
   readonly timeoutMs: number;
   readonly cancelled: () => boolean;
-  /** The address of the connection that brought it. */
-  readonly peer: string;
 }
 
 /** The reply to a call: a serialized route, also with trailers, a failure, or none at all. */
@@ -38,8 +34,6 @@ export type Answer =
       readonly code: status;
       readonly details: string;
       readonly trailers?: Readonly<Record<string, string | Buffer>>;
-      /** Whether to send headers before the trailers. Default: false, a trailers-only response. */
-      readonly headersFirst?: boolean;
     }
   | 'never';
 
@@ -98,15 +92,9 @@ class FaultServer {
     return this.received.map(({ metadata }) => metadata.get('x-request-id')[0]);
   }
 
-  /** The times between the attempts so far, in milliseconds. */
-  get pauses(): number[] {
-    const times = this.received.map(({ at }) => at);
-    return times.slice(1).map((at, index) => at - (times[index] ?? at));
-  }
-
   /** @param answer chooses the reply, given the call and the number of earlier calls. */
   async listen(
-    answer: (received: Received, earlier: number) => Answer | Promise<Answer>,
+    answer: (received: Received, earlier: number) => Answer,
     { credentials = ServerCredentials.createInsecure(), host = '127.0.0.1:0' } = {},
   ): Promise<void> {
     for (const method of ['CreateRoute', 'GetRoute'] as const) {
@@ -118,18 +106,11 @@ class FaultServer {
           method,
           message,
           metadata,
-          at: performance.now(),
           timeoutMs: Number(call.getDeadline()) - Date.now(),
           cancelled: () => call.cancelled,
-          peer: call.getPeer(),
         };
         this.received.push(received);
-        const chosen = answer(received, earlier);
-        if (chosen instanceof Promise)
-          void chosen.then((late) => {
-            reply(call, late, done);
-          });
-        else reply(call, chosen, done);
+        reply(answer(received, earlier), done);
       };
       this.#server.register(path, handle, same, same, 'unary');
     }
@@ -151,7 +132,7 @@ function same(bytes: Buffer): Buffer {
   return bytes;
 }
 
-function reply(call: ServerUnaryCall<Buffer, Buffer>, answer: Answer, done: sendUnaryData<Buffer>): void {
+function reply(answer: Answer, done: sendUnaryData<Buffer>): void {
   if (answer === 'never') return;
   if (Buffer.isBuffer(answer)) {
     done(null, answer);
@@ -159,18 +140,13 @@ function reply(call: ServerUnaryCall<Buffer, Buffer>, answer: Answer, done: send
   }
   const metadata = new Metadata();
   for (const [key, value] of Object.entries(answer.trailers ?? {})) metadata.set(key, value);
-  if ('message' in answer) {
-    done(null, answer.message, metadata);
-    return;
-  }
-  const { headersFirst = false, code, details } = answer;
-  if (headersFirst) call.sendMetadata(new Metadata());
-  done({ code, details, metadata });
+  if ('message' in answer) done(null, answer.message, metadata);
+  else done({ code: answer.code, details: answer.details, metadata });
 }
 
 /** Starts a server that stops when the test ends. */
 export async function startFaultServer(
-  answer: (received: Received, earlier: number) => Answer | Promise<Answer>,
+  answer: (received: Received, earlier: number) => Answer,
   options: { credentials?: ServerCredentials; host?: string } = {},
 ): Promise<FaultServer> {
   const server = new FaultServer();

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { join } from 'node:path';
+// @ts-expect-error -- It has no types.
+import absolutePath from 'swagger-ui-dist/absolute-path.js';
 import type { Page } from './static-page.js';
 
 /** Allows only resources of the same origin, and `data:` images; no inline code and no framing. */
@@ -134,9 +136,8 @@ function page(path: string, contentType: string, text: () => string): Page {
 }
 
 function asset(path: string, contentType: string, file: string): Page {
-  const { resolve } = createRequire(import.meta.url);
   // Read at the start, so that a missing file is known then.
-  const content = readFileSync(resolve(`swagger-ui-dist/${file}`));
+  const content = readFileSync(join((absolutePath as () => string)(), file));
   return { path, contentType, body: () => content, headers: HEADERS };
 }
 

@@ -1,0 +1,220 @@
+import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
+import type { DescMethod } from '@bufbuild/protobuf';
+import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
+import { type Client, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { tokenFrom } from './bearer-token.js';
+import { type CallOptions, checkOptions, type CreateOptions, isId } from './call-options.js';
+import type { RouteClientOptions } from './channel.js';
+import { connectFailure, deadlineExceeded, failed, type FailedCall } from './failed-call.js';
+import { type CallIds, messageOf, RouteClientError } from './route-client-error.js';
+import { isObject } from './text.js';
+
+/** One call of an RPC method, with its conversions. */
+export interface UnaryCall<Result> {
+  readonly method: DescMethod;
+  /** @throws Error when a value cannot be sent */
+  readonly request: (options: CreateOptions) => Uint8Array;
+  /** @throws Error when the response violates the contract; the call then fails with `INTERNAL` */
+  readonly result: (reply: Uint8Array, trailers: Metadata) => Result;
+}
+
+/** A call that can be sent as often as needed. */
+interface Prepared {
+  /** `/package.Service/Method`. */
+  readonly path: string;
+  readonly message: Buffer;
+  readonly ids: CallIds;
+  readonly timeoutMs: number;
+  /** In milliseconds since the epoch. */
+  readonly deadline: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+type Reply = FailedCall | { readonly message: Buffer; readonly trailers: Metadata };
+
+/** How often a call is sent again that ended with its connection. grpc-js does so only for some endings. */
+const MAX_RESENT = 3;
+/** The longest time to ask grpc-js why there is no connection, in milliseconds. Mostly it knows at once. */
+const ASKING_MS = 100;
+/** Needs no token, and is not retried. */
+const ASKING_PATH = '/grpc.health.v1.Health/Check';
+
+/** Makes calls over grpc-js, each with a token, a deadline and the package's one error class. */
+export class Caller {
+  readonly #client: Client;
+  readonly #options: RouteClientOptions;
+  #asked: Promise<string | undefined> | undefined;
+  #underWay = 0;
+  #closed = false;
+
+  constructor(client: Client, options: RouteClientOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  /**
+   * Makes a call, and repeats it once with another token if the first token is refused.
+   *
+   * @throws RouteClientError whenever the call fails
+   */
+  async call<Result>(unary: UnaryCall<Result>, options: CallOptions | undefined): Promise<Result> {
+    const call = prepared(unary, options);
+    if (this.#closed) throw failure(call, status.UNAVAILABLE, 'The client is closed.');
+    this.#underWay += 1;
+    try {
+      const token = await this.#token(call);
+      let reply = await this.#reply(call, token);
+      if ('code' in reply && reply.code === status.UNAUTHENTICATED) {
+        const renewed = await this.#token(call, token);
+        if (renewed !== token) reply = await this.#reply(call, renewed);
+      }
+      // Thrown here, not where the response arrives, so that the stack names the calling code.
+      if ('code' in reply) throw new RouteClientError({ ...reply, ...call.ids });
+      try {
+        return unary.result(reply.message, reply.trailers);
+      } catch (cause) {
+        throw failure(call, status.INTERNAL, `The reply cannot be read: ${messageOf(cause)}`, cause);
+      }
+    } finally {
+      this.#underWay -= 1;
+      this.#closeIfDone();
+    }
+  }
+
+  /** Closes the connections after the calls in progress. Later calls fail with `UNAVAILABLE`. */
+  close(): void {
+    this.#closed = true;
+    this.#closeIfDone();
+  }
+
+  #closeIfDone(): void {
+    if (this.#closed && this.#underWay === 0) this.#client.close();
+  }
+
+  async #token(call: Prepared, refused?: string): Promise<string> {
+    throwIfAborted(call);
+    const { token: source } = this.#options;
+    const token = tokenFrom(source, refused).catch((cause: unknown) => {
+      throw failure(
+        call,
+        status.UNAUTHENTICATED,
+        `There is no token for the call: ${messageOf(cause)}`,
+        cause,
+      );
+    });
+    return await (typeof source === 'string' ? token : withinLimits(call, token));
+  }
+
+  /** Sends a call, and again if it ends with its connection, which is safe: a create has a key. */
+  async #reply(call: Prepared, token: string): Promise<Reply> {
+    for (let resent = 0; ; resent += 1) {
+      throwIfAborted(call);
+      const reply = await this.#attempt(call, token);
+      if ('trailers' in reply) return reply;
+      throwIfAborted(call);
+      const reason = reply.unconnected ? await this.#whyUnconnected() : undefined;
+      if (reason !== undefined)
+        return { ...reply, message: deadlineExceeded(call.timeoutMs, `a connection: ${reason}`) };
+      if (!reply.lost || resent === MAX_RESENT) return reply;
+    }
+  }
+
+  #attempt({ path, message, ids, timeoutMs, deadline, signal }: Prepared, token: string): Promise<Reply> {
+    const metadata = new Metadata({ waitForReady: this.#options.waitForReady ?? true });
+    // The token is plain metadata, since grpc-js refuses call credentials on a channel without TLS.
+    metadata.set('authorization', `Bearer ${token}`);
+    metadata.set('x-request-id', ids.requestId);
+    return new Promise((resolve) => {
+      let error: ServiceError | null = null;
+      let answer: Buffer | undefined;
+      let headers: Metadata | undefined;
+      const done = (cause: ServiceError | null, value?: Buffer): void => {
+        [error, answer] = [cause, value];
+      };
+      const call = this.#client.makeUnaryRequest(path, same, same, message, metadata, { deadline }, done);
+      const abort = call.cancel.bind(call);
+      signal?.addEventListener('abort', abort);
+      call.on('metadata', (received: Metadata) => (headers = received));
+      // The status comes after the message or the error, and carries the trailers.
+      call.on('status', ({ metadata: trailers }) => {
+        signal?.removeEventListener('abort', abort);
+        if (answer !== undefined) resolve({ message: answer, trailers });
+        else resolve(failed(error as unknown as ServiceError, headers, timeoutMs));
+      });
+    });
+  }
+
+  /** Why there is no connection, which grpc-js tells only to a call that does not wait for one. */
+  #whyUnconnected(): Promise<string | undefined> {
+    this.#asked ??= new Promise((resolve) => {
+      const [nothing, limits] = [Buffer.alloc(0), { deadline: Date.now() + ASKING_MS }];
+      this.#client.makeUnaryRequest(ASKING_PATH, same, same, nothing, limits, (error) => {
+        this.#asked = undefined;
+        resolve(connectFailure(String(error?.details)));
+      });
+    });
+    return this.#asked;
+  }
+}
+
+/** @throws RouteClientError (`INVALID_ARGUMENT`) when an option or a value cannot be sent */
+function prepared<Result>({ method, request }: UnaryCall<Result>, given: CallOptions | undefined): Prepared {
+  const reads = method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+  const asked: Readonly<Record<string, unknown>> = isObject(given) ? given : {};
+  // A dry run stores nothing, so the service need not look for a key that is new.
+  const newKey = reads || asked['validateOnly'] === true ? undefined : randomUUID();
+  const ids = {
+    requestId: isId(asked['requestId']) ? asked['requestId'] : randomUUID(),
+    idempotencyKey: isId(asked['idempotencyKey']) ? asked['idempotencyKey'] : newKey,
+  };
+  try {
+    const { timeoutMs, signal, validateOnly } = checkOptions(given, reads);
+    // Any number of calls may share it.
+    if (signal !== undefined) setMaxListeners(0, signal);
+    const message = Buffer.from(request({ validateOnly, ...ids }));
+    const path = `/${method.parent.typeName}/${method.name}`;
+    return { path, message, ids, timeoutMs, deadline: Date.now() + timeoutMs, signal };
+  } catch (cause) {
+    throw failure({ ids }, status.INVALID_ARGUMENT, messageOf(cause), cause);
+  }
+}
+
+/** Waits for a token no longer than the call may last. */
+function withinLimits(call: Prepared, token: Promise<string>): Promise<string> {
+  const { timeoutMs, deadline, signal } = call;
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      reject(cancelled(call));
+    };
+    const timer = setTimeout(() => {
+      reject(failure(call, status.DEADLINE_EXCEEDED, deadlineExceeded(timeoutMs, 'a token')));
+    }, deadline - Date.now());
+    signal?.addEventListener('abort', abort);
+    void token.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    });
+  });
+}
+
+function throwIfAborted(call: Prepared): void {
+  if (call.signal?.aborted === true) throw cancelled(call);
+}
+
+function cancelled(call: Prepared): RouteClientError {
+  return failure(call, status.CANCELLED, 'The signal has cancelled the call.', call.signal?.reason);
+}
+
+function failure(
+  { ids }: { ids: CallIds },
+  code: status,
+  message: string,
+  cause?: unknown,
+): RouteClientError {
+  return new RouteClientError({ code, message, ...ids, cause });
+}
+
+function same(bytes: Buffer): Buffer {
+  return bytes;
+}
