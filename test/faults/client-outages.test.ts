@@ -1,55 +1,43 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type RouteClient, RouteClientError } from '@route-registry/client';
+import type { RouteClient } from '@route-registry/client';
 import { stringify } from 'uuid';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { firstBlock, repeatedBlock } from '../../bench/load/hpack.js';
 import { DEFINITION, failureOf } from '../../packages/client/test/support/test-client.js';
 import { query } from './rig/database-server.js';
-import { databaseOnMysql, type ServiceProcess, startProcess } from './rig/service-process.js';
+import { startDistantProxy } from './rig/distant-proxy.js';
+import { figure } from './rig/figures.js';
+import { addressesOf, databaseOnMysql, type ServiceProcess, startProcess } from './rig/service-process.js';
 import { FrameConnection } from '../support/frame-connection.js';
 import { ACK, CANCEL, grpcHead, number, PING, RST_STREAM, socketTo } from '../support/http2-frames.js';
 import { needs } from '../support/needs.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import { routeClient } from '../client/route-client.js';
 
-/** The failures after which a create may have been stored. */
-const OPEN = new Set(['UNAVAILABLE', 'DEADLINE_EXCEEDED', 'CANCELLED', 'INTERNAL']);
+/** Long enough for a restart. */
+const PATIENT = { timeoutMs: 15_000 };
 
 async function statusOf(call: Promise<unknown>): Promise<string> {
   return (await failureOf(call)).status;
 }
 
-/** Creates a route; retries with the same key until the create is acknowledged. */
-async function createSurely(client: RouteClient, idempotencyKey: string): Promise<string> {
-  for (;;) {
-    try {
-      return (await client.createRoute(DEFINITION, { idempotencyKey })).id;
-    } catch (error) {
-      if (!(error instanceof RouteClientError) || !OPEN.has(error.status)) throw error;
-      await sleep(100);
-    }
-  }
+interface Callers {
+  readonly stored: readonly string[];
+  readonly stop: () => Promise<void>;
 }
 
-/** Starts callers that create one route after the other until they are stopped; returns the acknowledged ids. */
-function startCallers(
-  client: RouteClient,
-  count: number,
-): { stored: readonly string[]; stop: () => Promise<readonly string[]> } {
-  const ids: string[] = [];
+/** Starts callers that create one route after the other. The first failure fails the test, at the stop. */
+function startCallers(client: RouteClient, count: number): Callers {
+  const stored: string[] = [];
   let stopped = false;
-  const callers = Array.from({ length: count }, async (_, caller) => {
-    for (let number = 0; !stopped; number++) {
-      ids.push(await createSurely(client, `caller-${caller}-${number}`));
-      await sleep(5);
-    }
+  const callers = Array.from({ length: count }, async () => {
+    while (!stopped) stored.push((await client.createRoute(DEFINITION, PATIENT)).id);
   });
-  const stop = async (): Promise<readonly string[]> => {
+  const stop = async (): Promise<void> => {
     stopped = true;
     await Promise.all(callers);
-    return ids;
   };
-  return { stored: ids, stop };
+  return { stored, stop };
 }
 
 /** The ids of all stored routes. */
@@ -59,83 +47,78 @@ async function storedIds(databaseUrl: string): Promise<string[]> {
 }
 
 it(
-  'two services behind one target share the calls, and one serves all when the other is killed, without storing any twice',
+  'two services behind one target share the calls, and one serves all when the other is killed: no create fails or is stored twice',
   needs('server'),
   async () => {
     const url = await databaseOnMysql();
     const settings = { DATABASE_URL: url, LOG_LEVEL: 'debug' };
     const services = [await startProcess(settings), await startProcess(settings)];
-    const [one] = services;
     const client = routeClient(`ipv4:${services.map(({ grpc }) => grpc).join(',')}`);
     const servedBy = ({ program }: ServiceProcess): number =>
       program.lines().filter((line) => line['code'] !== undefined).length;
-    await expect
-      .poll(async () => {
-        await client.createRoute(DEFINITION);
-        return services.map(servedBy).every((count) => count > 3);
-      })
-      .toBe(true);
-
-    const before = await storedIds(url);
-    // No more concurrent calls than the client's retry throttling allows to fail.
-    const { stored: ids, stop } = startCallers(client, 8);
-    await expect.poll(() => ids.length).toBeGreaterThan(50);
-    await one?.program.stop('SIGKILL');
-    const atKill = ids.length;
-    await expect.poll(() => ids.length).toBeGreaterThan(atKill + 100);
-    const created = await stop();
-    const stored = await storedIds(url);
-    expect(new Set(stored)).toEqual(new Set([...before, ...created]));
-    expect(stored).toHaveLength(before.length + created.length);
+    const { stored, stop } = startCallers(client, 8);
+    await expect.poll(() => services.map(servedBy).every((count) => count > 20)).toBe(true);
+    await services[0]?.program.stop('SIGKILL');
+    const atKill = stored.length;
+    await expect.poll(() => stored.length).toBeGreaterThan(atKill + 100);
+    await stop();
+    expect((await storedIds(url)).sort()).toEqual([...stored].sort());
   },
 );
 
-describe('beside 20 gets of the same client', () => {
-  /** Stops the service's process while the client makes calls, and expects 20 more gets to succeed. */
-  async function standStill(
-    calls: (
-      client: RouteClient,
-      id: string,
-    ) => { expected: string; outcomes: Promise<unknown>[]; end: () => void },
-  ): Promise<void> {
-    const { grpc, pid } = await startProcess({ DATABASE_URL: 'sqlite::memory:' });
-    const client = routeClient(grpc);
-    const { id } = await client.createRoute(DEFINITION);
-    process.kill(pid, 'SIGSTOP');
-    const { expected, outcomes, end } = calls(client, id);
-    const others = Array.from({ length: 20 }, () => client.getRoute(id, { timeoutMs: 20_000 }));
-    await sleep(1_000);
-    end();
-    await sleep(1_000);
-    process.kill(pid, 'SIGCONT');
-    await expect(Promise.all(others)).resolves.toHaveLength(20);
-    expect(new Set(await Promise.all(outcomes))).toEqual(new Set([expected]));
-    await expect(client.getRoute(id)).resolves.toMatchObject({ id });
+it(
+  'a service that is away for three seconds, stopped or killed, fails no create with a longer time limit',
+  needs('server'),
+  async () => {
+    const url = await databaseOnMysql();
+    let service = await startProcess({ DATABASE_URL: url });
+    const settings = { DATABASE_URL: url, ...addressesOf(service) };
+    const { stored, stop } = startCallers(routeClient(service.grpc), 20);
+    for (const signal of ['SIGTERM', 'SIGKILL', 'SIGKILL'] as const) {
+      const before = stored.length;
+      await expect.poll(() => stored.length).toBeGreaterThan(before + 200);
+      await service.program.stop(signal);
+      await sleep(3_000);
+      service = await startProcess(settings);
+    }
+    await stop();
+    figure('client, three restarts', { creates: stored.length });
+    expect((await storedIds(url)).sort()).toEqual([...stored].sort());
+  },
+);
+
+it('200 gets a second that time out, and so end their connection again and again, fail no creates of the same client', async () => {
+  const { grpc } = await startProcess({ DATABASE_URL: 'sqlite::memory:' });
+  const port = await startDistantProxy(Number(grpc.split(':')[1]), 20);
+  const client = routeClient(`127.0.0.1:${port}`);
+  await client.createRoute(DEFINITION);
+  const { stored, stop } = startCallers(client, 10);
+  const gets: Promise<string>[] = [];
+  for (let tenth = 0; tenth < 200; tenth++) {
+    // Sent, and answered too late.
+    gets.push(...Array.from({ length: 20 }, () => statusOf(client.getRoute('x', { timeoutMs: 30 }))));
+    await sleep(100);
   }
+  await stop();
+  figure('client, beside gets that time out', { creates: stored.length });
+  expect(new Set(await Promise.all(gets))).toEqual(new Set(['DEADLINE_EXCEEDED']));
+});
 
-  it.each([128, 1_000])('%i creates that one signal aborts while the service stands still', (count) =>
-    standStill((client) => {
-      const controller = new AbortController();
-      const { signal } = controller;
-      const outcomes = Array.from({ length: count }, () =>
-        statusOf(client.createRoute(DEFINITION, { signal })),
-      );
-      return {
-        expected: 'CANCELLED',
-        outcomes,
-        end: () => {
-          controller.abort();
-        },
-      };
-    }),
-  );
-
-  it('3,000 gets whose deadlines pass while the service stands still for two seconds', () =>
-    standStill((client, id) => ({
-      expected: 'DEADLINE_EXCEEDED',
-      outcomes: Array.from({ length: 3_000 }, () => statusOf(client.getRoute(id, { timeoutMs: 1_000 }))),
-      end: () => undefined,
-    })));
+it('400 creates that one signal aborts while the service stands still leave 20 gets of the same client right', async () => {
+  const { grpc, pid } = await startProcess({ DATABASE_URL: 'sqlite::memory:' });
+  const client = routeClient(grpc);
+  const { id } = await client.createRoute(DEFINITION);
+  const controller = new AbortController();
+  const { signal } = controller;
+  process.kill(pid, 'SIGSTOP');
+  const aborted = Array.from({ length: 400 }, () => statusOf(client.createRoute(DEFINITION, { signal })));
+  const others = Array.from({ length: 20 }, () => client.getRoute(id, PATIENT));
+  await sleep(1_000);
+  controller.abort();
+  await sleep(1_000);
+  process.kill(pid, 'SIGCONT');
+  await expect(Promise.all(others)).resolves.toHaveLength(20);
+  expect(new Set(await Promise.all(aborted))).toEqual(new Set(['CANCELLED']));
 });
 
 it('220 calls that a client resets in one write do not end their connection', async () => {

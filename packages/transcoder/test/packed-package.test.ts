@@ -203,6 +203,32 @@ describe('the packed package', () => {
     PACKING_MS,
   );
 
+  it(
+    'is loaded by Jest, and serves',
+    async () => {
+      write('package.json', '{"type":"commonjs"}');
+      await user.jest(`
+        const { createServer } = require('node:http');
+        const { credentials } = require('@grpc/grpc-js');
+        const { createTranscoder } = require('@route-registry/transcoder');
+        const { grpcUpstream } = require('@route-registry/transcoder/grpc-js');
+        for (const entry of ['openapi', 'reflection']) require('@route-registry/transcoder/' + entry);
+
+        test('it serves', async () => {
+          const descriptorSet = require('node:fs').readFileSync('library.binpb');
+          const upstream = grpcUpstream('127.0.0.1:1', { credentials: credentials.createInsecure() });
+          const { handler } = createTranscoder({ descriptorSet, upstream });
+          const server = createServer(handler).listen(0, '127.0.0.1');
+          await new Promise((resolve) => server.on('listening', resolve));
+          const response = await fetch('http://127.0.0.1:' + server.address().port + '/nowhere');
+          expect(response.status).toBe(404);
+          server.close();
+          upstream.close();
+        });`);
+    },
+    PACKING_MS,
+  );
+
   /** Starts the installed command. @returns it and its origin, once it serves */
   async function startServing() {
     const { address } = opening(await startReflecting());

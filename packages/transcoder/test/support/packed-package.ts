@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -14,8 +14,8 @@ const STRICT = [
 ];
 
 const ATTW = join(INSTALLED, '.bin/attw');
-/** In the versions of Node that the packages need, `require()` loads the same ES module, which exports only names. */
-const ONE_MODULE = ['--no-emoji', '--no-color', '--ignore-rules', 'cjs-resolves-to-esm', 'false-cjs'];
+/** Installed by the tests that run it: it is large, and nothing else needs it. */
+const JEST = 'jest@30.5.2';
 
 /** A package of this repository as its users have it: packed, and installed in a separate folder. */
 export interface PackedPackage {
@@ -27,6 +27,8 @@ export interface PackedPackage {
   run(program: string, args: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
   /** Compiles a TypeScript program in that folder with strict options. Rejects with the errors. */
   compile(file: string): Promise<string>;
+  /** Runs a test with Jest as it comes: `require()` without flags. Rejects when it fails. */
+  jest(test: string): Promise<void>;
   /** What `@arethetypeswrong/cli` finds wrong with the types, but for entries without types. Empty if it is nothing. */
   typeProblems(untyped?: readonly string[]): Promise<string>;
   remove(): Promise<void>;
@@ -59,9 +61,19 @@ export async function installPacked(source: string, beside: readonly string[]): 
     installed,
     run: runIn,
     compile: (file) => runIn('tsc', [...STRICT, file]),
+    jest: async (test) => {
+      const place = await mkdtemp(join(tmpdir(), 'jest-'));
+      try {
+        await run('npm', ['install', '--silent', '--no-audit', '--no-fund', '--prefix', place, JEST]);
+        await writeFile(join(folder, 'required.test.js'), test);
+        await runIn('node', [join(place, 'node_modules/jest/bin/jest.js'), 'required.test.js']);
+      } finally {
+        await rm(place, { recursive: true });
+      }
+    },
     typeProblems: async (untyped = []) => {
       const excluded = untyped.length === 0 ? [] : ['--exclude-entrypoints', ...untyped];
-      const checked = run(ATTW, [join(folder, tarball), ...excluded, ...ONE_MODULE]);
+      const checked = run(ATTW, [join(folder, tarball), '--no-emoji', '--no-color', ...excluded]);
       const failed = (error: unknown): string => (error as { stdout: string }).stdout;
       return checked.then(() => '', failed);
     },
