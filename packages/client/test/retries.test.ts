@@ -1,24 +1,11 @@
 import { getEventListeners, once } from 'node:events';
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { status } from '@grpc/grpc-js';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Answer, AWAY, startFaultServer, STORED } from './support/fault-server.js';
-import { answer, startHttp2Server } from './support/http2-server.js';
+import { describe, expect, it } from 'vitest';
+import { AWAY, startFaultServer, STORED } from './support/fault-server.js';
+import { answer, listening, startHttp2Server } from './support/http2-server.js';
 import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
-
-/** Fails the given number of calls, then succeeds. */
-function failing(times: number, failure: Answer): (received: unknown, earlier: number) => Answer {
-  return (_received, earlier) => (earlier < times ? failure : STORED);
-}
-
-/** A message as gRPC frames it. */
-function framed(message: Buffer, compressed = 0): Buffer {
-  const head = Buffer.alloc(5);
-  head.writeUInt8(compressed);
-  head.writeUInt32BE(message.length, 1);
-  return Buffer.concat([head, message]);
-}
 
 function notFound(_session: ServerHttp2Session, stream: ServerHttp2Stream): void {
   answer(stream, status.NOT_FOUND);
@@ -28,30 +15,23 @@ describe('a create', () => {
   it.each([status.UNAVAILABLE, status.RESOURCE_EXHAUSTED])(
     'is retried with the same request id after code %i, up to four attempts',
     async (code) => {
-      const server = await startFaultServer(failing(3, { code, details: 'Not now.' }));
+      const server = await startFaultServer((_call, earlier) =>
+        earlier < 3 ? { code, details: 'Not now.' } : STORED,
+      );
       await expect(clientFor(server.address).createRoute(DEFINITION)).resolves.toMatchObject(DEFINITION);
       expect(server.creates).toHaveLength(4);
       expect(new Set(server.creates.map(({ requestId }) => requestId)).size).toBe(1);
     },
   );
 
-  it("fails after four attempts with the server's last words", async () => {
-    const server = await startFaultServer(() => AWAY);
-    const failure = await failureOf(clientFor(server.address).createRoute(DEFINITION));
-    expect(failure).toMatchObject({ status: 'UNAVAILABLE', message: 'The database is away.' });
-    expect(server.creates).toHaveLength(4);
-  });
-
-  it.each([
-    { code: status.INVALID_ARGUMENT, why: 'the result would be the same' },
-    { code: status.INTERNAL, why: 'the cause is unknown' },
-    { code: status.DEADLINE_EXCEEDED, why: 'no time is left' },
-    { code: status.CANCELLED, why: 'nobody waits for the result' },
-  ])('is not retried after code $code: $why', async ({ code }) => {
-    const server = await startFaultServer(() => ({ code, details: 'No.' }));
-    await failureOf(clientFor(server.address).createRoute(DEFINITION));
-    expect(server.creates).toHaveLength(1);
-  });
+  it.each([status.INVALID_ARGUMENT, status.INTERNAL, status.DEADLINE_EXCEEDED, status.CANCELLED])(
+    'is not retried after code %i',
+    async (code) => {
+      const server = await startFaultServer(() => ({ code, details: 'No.' }));
+      await failureOf(clientFor(server.address).createRoute(DEFINITION));
+      expect(server.creates).toHaveLength(1);
+    },
+  );
 
   describe.each([
     ['too many pings', constants.NGHTTP2_ENHANCE_YOUR_CALM],
@@ -101,7 +81,7 @@ describe('a create', () => {
   it('is sent again on another connection if its own breaks within the response', async () => {
     const { address } = await startHttp2Server((session, stream) => {
       stream.respond({ ':status': 200, 'content-type': 'application/grpc' });
-      stream.write(framed(STORED), () => {
+      setImmediate(() => {
         session.destroy();
       });
     }, notFound);
@@ -119,29 +99,15 @@ describe('a create', () => {
     expect(failure.status).toBe('CANCELLED');
     expect(server.streams()).toBe(1);
   });
-
-  it.each([
-    ['an unknown compression', { 'grpc-encoding': 'snappy' }],
-    ['a compression that is not declared', {}],
-  ])('fails with INTERNAL if its reply has %s', async (_, encoding) => {
-    const { address } = await startHttp2Server((_session, stream) => {
-      stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...encoding });
-      stream.end(framed(STORED, 1));
-    });
-    expect(await failureOf(clientFor(address).createRoute(DEFINITION))).toMatchObject({
-      status: 'INTERNAL',
-      message: 'The reply is compressed in a way that is not supported, or not declared.',
-    });
-  });
 });
 
-describe('a reply that is not of gRPC', () => {
-  it.each([
-    [200, 'text/html', '<html>', 'INTERNAL', 'content type "text/html"'],
-    [200, 'text/html', '<html>Welcome!</html>', 'INTERNAL', 'content type "text/html"'],
-    [404, 'text/plain', 'No such page.', 'UNIMPLEMENTED', 'HTTP status 404, content type "text/plain"'],
-    [400, undefined, '', 'INTERNAL', 'HTTP status 400'],
-  ])('is called that, whatever its bytes mean as gRPC: %i, %s, %s', async (code, type, body, name, facts) => {
+it.each([
+  [200, 'text/html', '<html>Welcome!</html>', 'INTERNAL', 'content type "text/html"'],
+  [404, 'text/plain', 'No such page.', 'UNIMPLEMENTED', 'HTTP status 404, content type "text/plain"'],
+  [400, undefined, '', 'INTERNAL', 'HTTP status 400'],
+])(
+  'a reply that is not of gRPC is called that, whatever its bytes mean: %i, %s, %s',
+  async (code, type, body, name, facts) => {
     const { address } = await startHttp2Server((_session, stream) => {
       stream.respond({ ':status': code, ...(type !== undefined && { 'content-type': type }) });
       stream.end(body);
@@ -150,15 +116,13 @@ describe('a reply that is not of gRPC', () => {
       status: name,
       message: `The server does not answer as a gRPC server: ${facts}.`,
     });
-  });
-});
+  },
+);
 
 describe('without a connection, a call', () => {
   it('waits for one, however often the server refuses it, until its deadline', async () => {
-    const refusing = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
-    onTestFinished(() => void refusing.close());
-    await once(refusing, 'listening');
-    const host = `127.0.0.1:${(refusing.address() as AddressInfo).port}`;
+    const refusing = createServer((socket) => socket.destroy());
+    const host = await listening(refusing);
     const call = clientFor(host).createRoute(DEFINITION, { timeoutMs: 60_000 });
     // Far more often than a call has attempts.
     for (let refused = 0; refused < 6; refused++) await once(refusing, 'connection');
@@ -171,7 +135,6 @@ describe('without a connection, a call', () => {
 
   it.each([
     ['127.0.0.1:1', 'connect ECONNREFUSED 127.0.0.1:1'],
-    ['ipv4:127.0.0.1:1,127.0.0.1:2', 'connect ECONNREFUSED 127.0.0.1:'],
     ['unix:/nowhere/routes.sock', 'connect ENOENT /nowhere/routes.sock'],
     ['dns:///nowhere.invalid:50051', 'Name resolution failed for target dns:///nowhere.invalid:50051'],
   ])('says at its deadline why there is none: %s', async (target, reason) => {
@@ -182,39 +145,22 @@ describe('without a connection, a call', () => {
   });
 
   it('says at its deadline that it waits, if the server does not say no', async () => {
-    const silent = createServer(() => undefined).listen(0, '127.0.0.1');
-    onTestFinished(() => void silent.close());
-    await once(silent, 'listening');
-    const target = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const target = await listening(createServer(() => undefined));
     const failure = await failureOf(clientFor(target).getRoute('x', { timeoutMs: 100 }));
     expect(failure.message).toBe('Deadline exceeded after 100 ms, waiting for a connection.');
   });
-
-  it('fails with UNAVAILABLE and the reason if the option waitForReady is false', async () => {
-    const client = clientFor('127.0.0.1:1', { waitForReady: false });
-    expect(await failureOf(client.getRoute('x'))).toMatchObject({
-      status: 'UNAVAILABLE',
-      reason: undefined,
-      message: 'There is no connection: connect ECONNREFUSED 127.0.0.1:1.',
-    });
-  });
 });
 
-describe('the deadline', () => {
-  it('covers all attempts together', async () => {
-    const server = await startFaultServer((_received, earlier) => (earlier < 2 ? AWAY : 'never'));
-    const failure = await failureOf(clientFor(server.address).getRoute('x', { timeoutMs: 700 }));
-    expect(failure).toMatchObject({
-      status: 'DEADLINE_EXCEEDED',
-      message: 'Deadline exceeded after 700 ms, waiting for the reply.',
-    });
-    const [first = 0, , third = 0] = server.received.map(({ timeoutMs }) => timeoutMs);
-    expect(first - third).toBeGreaterThan(230);
-  });
+it('the deadline covers all attempts together', async () => {
+  const server = await startFaultServer((_received, earlier) => (earlier < 2 ? AWAY : 'never'));
+  const failure = await failureOf(clientFor(server.address).getRoute('x', { timeoutMs: 700 }));
+  expect(failure.message).toBe('Deadline exceeded after 700 ms, waiting for the reply.');
+  const [first = 0, , third = 0] = server.received.map(({ timeoutMs }) => timeoutMs);
+  expect(first - third).toBeGreaterThan(230);
 });
 
 describe('an abort signal', () => {
-  it('cancels a call in progress, also on the server', async () => {
+  it('cancels a call in progress, also on the server, and keeps another from being sent', async () => {
     const server = await startFaultServer(() => 'never');
     const controller = new AbortController();
     const call = failureOf(clientFor(server.address).getRoute('x', { signal: controller.signal }));
@@ -223,14 +169,11 @@ describe('an abort signal', () => {
     controller.abort(reason);
     expect(await call).toMatchObject({ status: 'CANCELLED', code: status.CANCELLED, cause: reason });
     await expect.poll(() => server.received[0]?.cancelled()).toBe(true);
-  });
-
-  it('that is already aborted keeps a call from being sent', async () => {
-    const server = await startFaultServer(() => STORED);
-    const signal = AbortSignal.abort('too late');
-    const failure = await failureOf(clientFor(server.address).getRoute('x', { signal }));
-    expect(failure).toMatchObject({ status: 'CANCELLED', cause: 'too late' });
-    expect(server.received).toEqual([]);
+    const { signal } = controller;
+    expect(await failureOf(clientFor(server.address).getRoute('x', { signal }))).toMatchObject({
+      cause: reason,
+    });
+    expect(server.received).toHaveLength(1);
   });
 
   it('may be shared by many calls without a warning of Node, and has no listeners left after them', async () => {
@@ -244,6 +187,20 @@ describe('an abort signal', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 });
+
+it.each([{ 'grpc-encoding': 'snappy' }, {}])(
+  'a reply whose compression is unknown is INTERNAL: %j',
+  async (encoding) => {
+    const { address } = await startHttp2Server((_session, stream) => {
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...encoding });
+      stream.end(Buffer.of(1, 0, 0, 0, 1, 0));
+    });
+    expect(await failureOf(clientFor(address).createRoute(DEFINITION))).toMatchObject({
+      status: 'INTERNAL',
+      message: 'The reply is compressed in a way that is not supported, or not declared.',
+    });
+  },
+);
 
 it('retries stop while a target has too many failures, also for its next client', async () => {
   const server = await startFaultServer(() => AWAY);

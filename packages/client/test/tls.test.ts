@@ -1,101 +1,68 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { credentials, ServerCredentials } from '@grpc/grpc-js';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { isOnThisMachine } from '../src/channel.js';
 import { createRouteClient, type RouteClientOptions } from '../src/index.js';
 import { certificates } from './support/certificates.js';
 import { startFaultServer, STORED } from './support/fault-server.js';
+import { listening } from './support/http2-server.js';
 import { clientFor, failureOf } from './support/test-client.js';
 
 const { ca, server, client } = certificates;
 const pair = { cert_chain: server.cert, private_key: server.key };
 
-/** Long enough to connect. */
-const BRIEF = { timeoutMs: 500 };
-
-function byName(address: string): string {
-  return address.replace('127.0.0.1', 'localhost');
+/** A server whose replies come only over TLS. */
+function startTlsServer(): ReturnType<typeof startFaultServer> {
+  return startFaultServer(() => STORED, { credentials: ServerCredentials.createSsl(null, [pair]) });
 }
 
 describe('a TLS server', () => {
-  it.each<{ how: string; tls: RouteClientOptions['tls'] }>([
-    { how: 'the CA that signed its certificate', tls: { ca: ca.cert } },
-    { how: 'grpc-js credentials', tls: credentials.createSsl(ca.cert) },
-  ])('is called with $how', async ({ tls }) => {
-    const { address } = await startFaultServer(() => STORED, {
-      credentials: ServerCredentials.createSsl(null, [pair]),
-    });
-    await expect(clientFor(byName(address), { tls }).getRoute('x')).resolves.toMatchObject({
-      handler: 'getUser',
-    });
+  it.each<[how: string, at: string, tls: RouteClientOptions['tls']]>([
+    ['the CA that signed its certificate', 'localhost', { ca: ca.cert }],
+    ['grpc-js credentials', 'localhost', credentials.createSsl(ca.cert)],
+    ['its IP address', '127.0.0.1', { ca: ca.cert }],
+  ])('is called with %s', async (_, at, tls) => {
+    const { address } = await startTlsServer();
+    const target = address.replace('127.0.0.1', at);
+    await expect(clientFor(target, { tls }).getRoute('x')).resolves.toMatchObject({ handler: 'getUser' });
   });
 
-  it('is called by its IP address', async () => {
-    const { address } = await startFaultServer(() => STORED, {
-      credentials: ServerCredentials.createSsl(null, [pair]),
-    });
-    await expect(clientFor(address, { tls: { ca: ca.cert } }).getRoute('x')).resolves.toMatchObject({
-      handler: 'getUser',
-    });
-  });
-
-  it('receives no token by an address that its certificate lacks', async () => {
-    const { address, received } = await startFaultServer(() => STORED, {
-      credentials: ServerCredentials.createSsl(null, [pair]),
-    });
-    const target = address.replace('127.0.0.1', '0.0.0.0');
-    const failure = await failureOf(clientFor(target, { tls: { ca: ca.cert } }).getRoute('x', BRIEF));
-    expect(failure.message).toContain("IP: 0.0.0.0 is not in the cert's list");
+  it.each<[who: string, at: string, tls: RouteClientOptions['tls'], reason: string]>([
+    ["uses Node's CAs, none of which signed it", 'localhost', true, 'unable to verify the first certificate'],
+    ['has a CA that did not sign its certificate', 'localhost', { ca: client.cert }, 'unable to verify'],
+    ['has an address that its certificate lacks', '0.0.0.0', { ca: ca.cert }, "is not in the cert's list"],
+    [
+      'speaks plaintext',
+      'localhost',
+      false,
+      'the server ended it without an answer, as one with TLS does to a client without: see the option tls.',
+    ],
+  ])('receives no token from a client that %s, which says so', async (_, at, tls, reason) => {
+    const { address, received } = await startTlsServer();
+    const failure = await failureOf(
+      clientFor(address.replace('127.0.0.1', at), { tls }).getRoute('x', { timeoutMs: 500 }),
+    );
+    expect(failure.message).toContain('Deadline exceeded after 500 ms, waiting for a connection: ');
+    expect(failure.message).toContain(reason);
     expect(received).toEqual([]);
   });
-
-  it.each<{ how: string; tls: RouteClientOptions['tls'] }>([
-    { how: "Node's CAs, none of which signed it", tls: true },
-    { how: 'a CA that did not sign its certificate', tls: { ca: client.cert } },
-    { how: 'plaintext', tls: false },
-  ])('receives no token from a client that uses $how', async ({ tls }) => {
-    const { address, received } = await startFaultServer(() => STORED, {
-      credentials: ServerCredentials.createSsl(null, [pair]),
-    });
-    const failure = await failureOf(clientFor(byName(address), { tls }).getRoute('x', BRIEF));
-    expect(failure.message).toContain('waiting for a connection: ');
-    expect(received).toEqual([]);
-  });
-});
-
-it('a certificate without its key is refused at once', () => {
-  const tls = { cert: client.cert };
-  expect(() => createRouteClient('127.0.0.1:1', { token: 'x', tls })).toThrow(/key/);
 });
 
 describe('the error message', () => {
-  it('says what to do if the server does not speak TLS, which then receives no token', async () => {
+  it('says at once, without waitForReady, that the server does not speak TLS, which receives no token', async () => {
     const { address, received } = await startFaultServer(() => STORED);
-    const client = clientFor(byName(address), { tls: true, waitForReady: false });
-    expect((await failureOf(client.getRoute('x'))).message).toBe(
+    const client = clientFor(address, { tls: true, waitForReady: false });
+    const failure = await failureOf(client.getRoute('x'));
+    expect(failure).toMatchObject({ status: 'UNAVAILABLE', reason: undefined });
+    expect(failure.message).toBe(
       'There is no connection: TLS failed, wrong version number. The client speaks TLS and the server does not: where the network itself is safe, set the option tls to false.',
     );
     expect(received).toEqual([]);
   });
 
-  it('says what to do if the server speaks only TLS', async () => {
-    const { address } = await startFaultServer(() => STORED, {
-      credentials: ServerCredentials.createSsl(null, [pair]),
-    });
-    const { message } = await failureOf(clientFor(byName(address), { tls: false }).getRoute('x', BRIEF));
-    expect(message).toBe(
-      'Deadline exceeded after 500 ms, waiting for a connection: the server ended it without an answer, as one with TLS does to a client without: see the option tls.',
-    );
-  });
-
   it('says what is wrong if the server speaks no HTTP/2', async () => {
-    const server = createServer().listen(0, '127.0.0.1');
-    onTestFinished(() => void server.close());
-    await once(server, 'listening');
-    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const { message } = await failureOf(clientFor(address).getRoute('x', BRIEF));
+    const address = await listening(createServer());
+    const { message } = await failureOf(clientFor(address).getRoute('x', { timeoutMs: 500 }));
     expect(message).toMatch(
       / waiting for a connection: the server does not speak HTTP\/2, as gRPC needs it\.$/,
     );
@@ -119,39 +86,33 @@ describe('the default of the tls option', () => {
     const target = address.replace('127.0.0.1', '0.0.0.0');
     const channelOptions = { 'grpc.ssl_target_name_override': 'localhost' };
     const client = clientFor(target, { channelOptions });
-    expect((await failureOf(client.getRoute('x', BRIEF))).message).toContain('The client speaks TLS');
+    expect((await failureOf(client.getRoute('x', { timeoutMs: 500 }))).message).toContain(
+      'The client speaks TLS',
+    );
     expect(received).toEqual([]);
     await clientFor(target, { tls: false }).getRoute('x');
     expect(received).toHaveLength(1);
   });
 
-  it.each([
-    'localhost:50051',
-    'localhost',
-    'dns:localhost:50051',
-    'dns:///localhost:50051',
-    '127.0.0.1:50051',
-    '127.8.8.8:50051',
-    '[::1]:50051',
-    'ipv4:127.0.0.1:50051,127.0.0.1:50052',
-    'ipv6:[::1]:50051',
-    'unix:/run/routes.sock',
-    'unix:///run/routes.sock',
-    'unix-abstract:routes',
-  ])('is plaintext for a target on this machine: %s', (target) => {
-    expect(isOnThisMachine(target)).toBe(true);
-  });
+  const LOCAL =
+    'localhost:50051 localhost dns:localhost:50051 dns:///localhost:50051 127.0.0.1:50051 127.8.8.8:50051';
+  const SOCKETS = 'unix:/run/routes.sock unix:///run/routes.sock unix-abstract:routes';
+
+  it.each(`${LOCAL} ${SOCKETS} [::1]:50051 ipv6:[::1]:50051 ipv4:127.0.0.1:50051,127.0.0.1:50052`.split(' '))(
+    'is plaintext for a target on this machine: %s',
+    (target) => {
+      expect(isOnThisMachine(target)).toBe(true);
+    },
+  );
 
   it.each([
-    { target: 'routes:50051', why: 'it is another host' },
-    { target: 'dns:///routes.example:50051', why: 'it is another host' },
-    { target: 'ipv4:127.0.0.1:50051,10.0.0.2:50051', why: 'one of its addresses is elsewhere' },
-    { target: 'localhost.example:50051', why: 'it only starts with localhost' },
-    { target: '127.0.0.1.example:50051', why: 'it only starts with 127.0.0.1' },
-    { target: 'dns://10.0.0.1/localhost:50051', why: 'the DNS server may return any address' },
-    { target: '::1:50051', why: '50051 is part of the IPv6 address' },
-    { target: 'xds:///localhost:50051', why: 'the xDS server may return any address' },
-  ])('is TLS for $target: $why', ({ target }) => {
+    ['dns:///routes.example:50051', 'it is another host'],
+    ['ipv4:127.0.0.1:50051,10.0.0.2:50051', 'one of its addresses is elsewhere'],
+    ['localhost.example:50051', 'it only starts with localhost'],
+    ['127.0.0.1.example:50051', 'it only starts with 127.0.0.1'],
+    ['dns://10.0.0.1/localhost:50051', 'the DNS server may return any address'],
+    ['::1:50051', '50051 is part of the IPv6 address'],
+  ])('is TLS for %s: %s', (target) => {
     expect(isOnThisMachine(target)).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import type { status } from '@grpc/grpc-js';
 import { onTestFinished } from 'vitest';
 
@@ -22,13 +22,17 @@ export async function startHttp2Server(
       );
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   onTestFinished(() => {
     for (const session of sessions) session.destroy();
-    server.close();
   });
-  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, streams: () => streams };
+  return { address: await listening(server), streams: () => streams };
+}
+
+/** Lets a server listen until the test ends. Returns its `host:port`. */
+export async function listening(server: Server): Promise<string> {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void server.close());
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 /** Ends a call with a trailers-only response. */

@@ -24,10 +24,7 @@ export function clientFor(target: string, options: Partial<RouteClientOptions> =
 
 /** The failure of a call that must fail. */
 export async function failureOf(call: Promise<unknown>): Promise<RouteClientError> {
-  const outcome: unknown = await call.then(
-    () => 'no failure',
-    (error: unknown) => error,
-  );
+  const outcome: unknown = await call.catch((error: unknown) => error);
   if (!(outcome instanceof RouteClientError))
     throw new Error('It did not fail as it must.', { cause: outcome });
   return outcome;
