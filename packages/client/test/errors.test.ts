@@ -69,9 +69,7 @@ it('the details of a response are parsed, but for those of an unknown type', asy
 it('the stack of an error names the function that made the call', async () => {
   const server = await startFaultServer(INVALID);
   const client = clientFor(server.address);
-  async function theCodeThatCalled(): Promise<void> {
-    await client.createRoute(DEFINITION);
-  }
+  const theCodeThatCalled = async (): Promise<unknown> => await client.createRoute(DEFINITION);
   expect((await failureOf(theCodeThatCalled())).stack).toContain('theCodeThatCalled');
 });
 

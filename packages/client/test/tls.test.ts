@@ -71,7 +71,6 @@ describe('the error message', () => {
   it.each([
     ['http://localhost:50051', "'localhost:50051', with the option tls: false."],
     ['https://routes.example/v1', "'routes.example', with the option tls: true."],
-    ['HTTPS://routes.example:8443', "'routes.example:8443', with the option tls: true."],
   ])('says at once which target to use instead of the URL %s', (target, wanted) => {
     expect(() => createRouteClient(target, { token: 'x' })).toThrow(
       `The target is a URL; gRPC takes an address: ${wanted}`,

@@ -30,6 +30,7 @@ testLayers({
   packages: ['@bufbuild/protobuf'],
   packagesOfOne: {
     'http/reply.ts': ['lru-cache'],
+    'page/swagger-ui.ts': ['swagger-ui-dist'],
     ...Object.fromEntries(
       [
         'command.ts',
