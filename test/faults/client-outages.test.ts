@@ -33,9 +33,12 @@ function startCallers(client: RouteClient, count: number): Callers {
   const callers = Array.from({ length: count }, async () => {
     while (!stopped) stored.push((await client.createRoute(DEFINITION, PATIENT)).id);
   });
+  const ended = Promise.all(callers);
+  // It is told at the stop.
+  ended.catch(() => undefined);
   const stop = async (): Promise<void> => {
     stopped = true;
-    await Promise.all(callers);
+    await ended;
   };
   return { stored, stop };
 }
