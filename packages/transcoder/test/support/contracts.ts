@@ -1,10 +1,8 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import type { TestProject } from 'vitest/node';
 
 const require = createRequire(import.meta.url);
 const contract = resolve(import.meta.dirname, '../contract');
@@ -48,9 +46,9 @@ const CONTRACTS: Readonly<Record<string, readonly string[]>> = {
   names: ofTypes('names.v1'),
 };
 
-/** Builds the contracts of the tests once for a run. */
-export default async function buildContracts({ provide }: TestProject): Promise<() => void> {
-  const folder = mkdtempSync(join(tmpdir(), 'contracts-'));
+/** Builds the contracts of the tests in a folder of this one. Returns its path. */
+export async function buildContracts(parent: string): Promise<string> {
+  const folder = mkdtempSync(join(parent, 'contracts-'));
   const buf = join(dirname(require.resolve('@bufbuild/buf/package.json')), 'bin/buf');
   await Promise.all(
     Object.entries(CONTRACTS).map(([name, filters]) => {
@@ -59,8 +57,5 @@ export default async function buildContracts({ provide }: TestProject): Promise<
       return promisify(execFile)(buf, args, { cwd: root });
     }),
   );
-  provide('contracts', folder);
-  return () => {
-    rmSync(folder, { recursive: true });
-  };
+  return folder;
 }
