@@ -44,9 +44,9 @@ describe('proto/route-registry.binpb', () => {
   });
 });
 
-it('the sources load in proto-loader with google-proto-files as the second include path', () => {
+it('the sources load in proto-loader with third_party/googleapis as the second include path', () => {
   const definitions = loadSync('routing/v1/route_service.proto', {
-    includeDirs: [resolve(ROOT, 'proto'), resolve(ROOT, 'node_modules/google-proto-files')],
+    includeDirs: [resolve(ROOT, 'proto'), resolve(ROOT, 'third_party/googleapis')],
   });
   expect(Object.keys(definitions['routing.v1.RouteService'] ?? {})).toEqual(METHODS);
 });

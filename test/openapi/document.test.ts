@@ -1,9 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { createConfig, lintFromString } from '@redocly/openapi-core';
-import spectral, { type RulesetDefinition } from '@stoplight/spectral-core';
-import rulesets from '@stoplight/spectral-rulesets';
 import jwt from 'jsonwebtoken';
 import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder';
@@ -30,37 +27,6 @@ function operationOf(operationId: string): Operation {
 }
 
 describe('the OpenAPI document', () => {
-  it('passes the strict rules of Redocly', async () => {
-    const config = await createConfig({
-      extends: ['recommended-strict'],
-      rules: {
-        // The project has no license to name.
-        'info-license': 'off',
-      },
-    });
-    const problems = await lintFromString({ source: JSON.stringify(document), config });
-    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual(
-      [],
-    );
-  });
-
-  it("passes Spectral's rules without errors", async () => {
-    const linter = new spectral.Spectral();
-    linter.setRuleset({ extends: [rulesets.oas as RulesetDefinition] });
-    const problems = await linter.run(document as unknown as Record<string, unknown>);
-    const ofSeverity = (severity: number) =>
-      problems.filter((each) => (each.severity as number) === severity);
-    const [ERROR, WARNING] = [0, 1];
-    expect(ofSeverity(ERROR)).toEqual([]);
-    const warnings = ofSeverity(WARNING).map(({ code }) => String(code));
-    expect([...new Set(warnings)].sort()).toEqual([
-      // The project has no contact to name.
-      'info-contact',
-      // OpenAPI 3.1 allows scopes for every kind of token; the rule knows only OAuth scopes.
-      'oas3-operation-security-defined',
-    ]);
-  });
-
   it('uses no terms of gRPC or protobuf', () => {
     const texts = valuesOf(document, 'description', 'summary', 'title', 'message');
     const foreign =

@@ -8,26 +8,9 @@ const require = createRequire(import.meta.url);
 const contract = resolve(import.meta.dirname, '../contract');
 /** The root of buf's paths: a folder above both the contract and the published files. */
 const root = resolve(import.meta.dirname, '../../../..');
-const published = relative(root, dirname(require.resolve('google-proto-files/package.json')));
-// The parts of google/api and google/rpc that import files from other folders.
-const beside = [
-  'api/apikeys',
-  'api/expr',
-  'api/servicecontrol',
-  'api/servicemanagement',
-  'api/serviceusage',
-  'rpc/context',
-];
 const workspace = {
   version: 'v2',
-  modules: [
-    { path: relative(root, contract) },
-    {
-      path: published,
-      includes: [`${published}/google/api`, `${published}/google/rpc`],
-      excludes: beside.map((folder) => `${published}/google/${folder}`),
-    },
-  ],
+  modules: [{ path: relative(root, contract) }, { path: 'third_party/googleapis' }],
 };
 const errorDetails = ['ErrorInfo', 'BadRequest', 'RequestInfo'].map((name) => `google.rpc.${name}`);
 const ofTypes = (...names: string[]): string[] => names.flatMap((name) => ['--type', name]);

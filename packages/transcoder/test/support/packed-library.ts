@@ -43,16 +43,9 @@ export interface PackedLibrary {
 
 /** Installs the packed package, builds the contract, compiles the program, and starts it and its gRPC server. */
 export async function startPackedLibrary(): Promise<PackedLibrary> {
-  const modules = [
-    '@bufbuild',
-    '@grpc/grpc-js',
-    'google-proto-files',
-    'lru-cache',
-    'swagger-ui-dist',
-    '.bin',
-  ];
+  const modules = ['@bufbuild', '@grpc/grpc-js', 'lru-cache', 'swagger-ui-dist', '.bin'];
   const user = await installPacked(PACKAGE, [...modules, '@types/node', 'undici-types']);
-  const google = join(user.folder, 'node_modules/google-proto-files/google');
+  const google = join(PACKAGE, '../../third_party/googleapis/google');
   for (const name of PROTOS) {
     const file = join(user.folder, 'proto/google', `${name}.proto`);
     mkdirSync(dirname(file), { recursive: true });

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { npmPackages } from '../../../../test/support/npm-packages.js';
 
 const run = promisify(execFile);
 const INSTALLED = resolve(import.meta.dirname, '../../../../node_modules');
@@ -13,7 +14,6 @@ const STRICT = [
   ...['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false'],
 ];
 
-const ATTW = join(INSTALLED, '.bin/attw');
 /** In the versions of Node that the packages need, `require()` loads the same ES module, which exports only names. */
 const ONE_MODULE = ['--no-emoji', '--no-color', '--ignore-rules', 'cjs-resolves-to-esm', 'false-cjs'];
 
@@ -61,7 +61,8 @@ export async function installPacked(source: string, beside: readonly string[]): 
     compile: (file) => runIn('tsc', [...STRICT, file]),
     typeProblems: async (untyped = []) => {
       const excluded = untyped.length === 0 ? [] : ['--exclude-entrypoints', ...untyped];
-      const checked = run(ATTW, [join(folder, tarball), ...excluded, ...ONE_MODULE]);
+      const tools = await npmPackages({ '@arethetypeswrong/cli': '0.18.5' });
+      const checked = run(join(tools, '.bin/attw'), [join(folder, tarball), ...excluded, ...ONE_MODULE]);
       const failed = (error: unknown): string => (error as { stdout: string }).stdout;
       return checked.then(() => '', failed);
     },
