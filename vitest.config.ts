@@ -56,7 +56,7 @@ const TIERS: Readonly<Record<string, Tier>> = {
   },
   fuzz: { needs: [], include: ['fuzz/*.test.ts'], fileParallelism: false },
   servers: {
-    needs: ['another user', 'containerd', 'etcd', 'go', 'python'],
+    needs: ['go', 'python'],
     include: ['test/servers/*.test.ts'],
     // They install what they need.
     testTimeout: 180_000,
