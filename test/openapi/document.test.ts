@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder';
 import type { Operation } from '@route-registry/transcoder/openapi';
 import { MessageCache } from '../../src/calls/service.js';
+import { RouteServiceDefinition } from '../../src/gen/routing/v1/route_service.js';
 import { FAILURES } from '../../src/calls/failures.js';
 import { DEFAULT_SCOPES, routeService } from '../../src/routes/route-service.js';
 import { Registry } from '../../src/registry/registry.js';
@@ -37,12 +38,17 @@ describe('the OpenAPI document', () => {
     expect(texts.filter((text) => foreign.test(text.replace(allowed, '')))).toEqual([]);
   });
 
-  it('has the two operations on routes and the health check', () => {
-    expect(operations.map(({ path, verb, operation }) => [verb, path, operation.operationId])).toEqual([
-      ['post', '/v1/routing', 'createRoute'],
-      ['get', '/v1/routing/{route_id}', 'getRoute'],
-      ['get', '/healthz', 'checkHealth'],
-    ]);
+  it('has an operation for each method of the contract, and the health check', () => {
+    expect(operations.map(({ path, verb, operation }) => [verb, path, operation.operationId])).toEqual(
+      expect.arrayContaining([
+        ['post', '/v1/routing', 'createRoute'],
+        ['get', '/v1/routing/{route_id}', 'getRoute'],
+        ['get', '/healthz', 'checkHealth'],
+      ]),
+    );
+    expect(new Set(operations.map(({ operation }) => operation.operationId))).toEqual(
+      new Set([...Object.keys(RouteServiceDefinition.methods), 'checkHealth']),
+    );
   });
 
   it.each([
