@@ -47,7 +47,7 @@ const TIERS: Readonly<Record<string, Tier>> = {
     fileParallelism: false,
   },
   faults: {
-    needs: ['server', 'mariadbd', 'haproxy', 'python'],
+    needs: ['server', 'mariadbd', 'haproxy'],
     include: ['test/faults/**/*.test.ts'],
     globalSetup: ['test/faults/rig/global-setup.ts'],
     testTimeout: LONG ? 900_000 : 90_000,
