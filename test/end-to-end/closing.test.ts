@@ -1,4 +1,6 @@
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { mkdtempSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { watchHealth } from '../support/health-client.js';
 import { healthOf, post } from '../support/requests.js';
 import { runningService } from '../support/running-service.js';
@@ -49,4 +51,13 @@ it('a closed separate gateway leaves no connection to its server open', async ()
   expect(open()).toBeGreaterThan(0);
   await gateway.close();
   await expect.poll(open).toBe(0);
+});
+
+it('a closed service leaves its routes in one file', async () => {
+  const file = join(mkdtempSync(join(inject('temporaryFolder'), 'closing-')), 'routes.db');
+  const service = await startService({ databaseUrl: `sqlite:${file}` });
+  expect((await post(service)).status).toBe(201);
+  expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+  await service.close();
+  expect(statSync(`${file}-wal`).size).toBe(0);
 });
