@@ -12,9 +12,6 @@ type Tier = InlineConfig & {
 /** Ends a worker whose vitest is gone, which would live on until its test has ended. */
 const WORKER_EXIT = "data:text/javascript,process.once('disconnect',()=>process.exit(1))";
 
-/** Also builds the contracts of the transcoder's tests. */
-const WITH_CONTRACTS = ['test/support/global-setup.ts', 'packages/transcoder/test/support/contracts.ts'];
-
 const LONG = process.env['FAULTS'] === 'long';
 
 /** The tests of `npm run test:<tier>`, by its name, and of `npm test`. */
@@ -27,21 +24,18 @@ const TIERS: Readonly<Record<string, Tier>> = {
       'packages/*/test/packed-package.test.ts',
       'test/{browser,cluster,deploy/programs,faults,programs,servers}/**',
     ],
-    globalSetup: WITH_CONTRACTS,
     // Isolated, each file would load everything again.
     isolate: false,
   },
   process: {
     needs: ['server', 'curl', 'grpcurl', 'python', 'another user'],
     include: ['test/programs/*.test.ts', 'packages/*/test/packed-package.test.ts'],
-    globalSetup: WITH_CONTRACTS,
     // Each starts programs that compute, too.
     maxWorkers: availableParallelism(),
   },
   browser: {
     needs: ['server', 'chromium'],
     include: ['test/browser/*.test.ts'],
-    globalSetup: WITH_CONTRACTS,
   },
   deploy: {
     needs: [
@@ -53,7 +47,7 @@ const TIERS: Readonly<Record<string, Tier>> = {
     fileParallelism: false,
   },
   faults: {
-    needs: ['server', 'mariadbd', 'haproxy', 'python'],
+    needs: ['server', 'mariadbd', 'haproxy'],
     include: ['test/faults/**/*.test.ts'],
     globalSetup: ['test/faults/rig/global-setup.ts'],
     testTimeout: LONG ? 900_000 : 90_000,
@@ -62,7 +56,7 @@ const TIERS: Readonly<Record<string, Tier>> = {
   },
   fuzz: { needs: [], include: ['fuzz/*.test.ts'], fileParallelism: false },
   servers: {
-    needs: ['another user', 'containerd', 'etcd', 'go', 'python'],
+    needs: ['go', 'python'],
     include: ['test/servers/*.test.ts'],
     // They install what they need.
     testTimeout: 180_000,

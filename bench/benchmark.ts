@@ -57,7 +57,7 @@ export async function runBenchmark(
 }
 
 /** Whether this scenario fills its target's cache before the rounds. REST gets do: one fill serves both protocols. */
-function fillsCache({ target, wire, operation, pick, rate }: Scenario): boolean {
+function fillsCache({ target, wire, operation, pick }: Scenario): boolean {
   const cached = ['service', 'gateway', 'go with a cache'].includes(target);
-  return cached && wire === 'http' && operation === 'get' && pick === 'uniform' && rate === undefined;
+  return cached && wire === 'http' && operation === 'get' && pick === 'uniform';
 }

@@ -64,6 +64,12 @@ export const CONTENDERS: readonly Contender[] = [
     targets: { 'REST get': 'gateway', 'REST create': 'gateway' },
   },
   {
+    title: '– *its hop alone*',
+    name: 'bare hop',
+    role: 'bare',
+    targets: { 'REST get': 'hop' },
+  },
+  {
     title: 'Go, cached',
     name: 'Go',
     role: 'peer',
@@ -112,7 +118,6 @@ export const CONTENDERS: readonly Contender[] = [
     role: 'bare',
     targets: { 'REST get': 'express' },
   },
-  { title: '*Bare hop*', name: 'bare hop', role: 'bare', targets: { 'REST get': 'hop' } },
 ];
 
 /** The name of the scenario that sends this kind of request to a contender. */

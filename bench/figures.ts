@@ -7,7 +7,7 @@ export const FIGURES = {
   serverCpuMs: 'server CPU ms',
   databaseCpuMs: 'database CPU ms',
   loadCpuMs: 'load CPU ms',
-  /** Latency percentiles; in an open loop, latency counts from the time when a request is due. */
+  /** Latency percentiles. */
   p50Ms: 'p50 ms',
   p99Ms: 'p99 ms',
   /** Resident memory of the server's processes at the end of the round. */

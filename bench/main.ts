@@ -2,7 +2,6 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runBenchmark } from './benchmark.js';
 import { openDatabaseServer } from './database.js';
-import { Instances } from './instances.js';
 import { requirePlatform } from './platform.js';
 import { allFigures, writeDocuments } from './report.js';
 import { FULL, GUARD, QUICK } from './scale.js';
@@ -16,9 +15,8 @@ const DOCS = resolve('docs');
  * `--go PATH` names the binary of the Go peer. `--quick` takes about three minutes. `--write` also updates
  * `docs/performance.md`, its chart and data, and `docs/scaling.md`, and needs the Node of the image and a quiet machine.
  *
- * Two options print a comparison instead. `--compare FOLDER` measures the service next to the one built in another
- * checkout, and fails when a request costs more. `--instances` measures two instances behind HAProxy next to a single
- * one without it.
+ * `--compare FOLDER` measures the service next to the one built in another checkout instead, and fails when a request
+ * costs more.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -27,7 +25,6 @@ async function main(): Promise<void> {
       quick: { type: 'boolean' },
       write: { type: 'boolean' },
       compare: { type: 'string' },
-      instances: { type: 'boolean' },
     },
   });
   if (values.write === true) requirePlatform('.');
@@ -36,9 +33,8 @@ async function main(): Promise<void> {
   const database = await openDatabaseServer();
   const servers = new Servers();
   const others = new Servers(compare);
-  const instances = new Instances(servers);
   const close = async (): Promise<void> => {
-    await Promise.all([instances.close(), servers.close(), others.close()]);
+    await Promise.all([servers.close(), others.close()]);
     await database.close();
   };
   process.once('SIGINT', () => void close().finally(() => process.exit(130)));
@@ -46,15 +42,10 @@ async function main(): Promise<void> {
     if (compare !== undefined) {
       const sides = { base: versionOf(others), other: versionOf(servers) };
       const pairs = await sideBySide(quick ? QUICK : GUARD, database, sides, progress);
-      print(pairTable(pairs, ['before', 'now']));
+      print(pairTable(pairs));
       const dear = tooDear(pairs);
       for (const line of dear) process.stderr.write(`${line}\n`);
       if (dear.length > 0) process.exitCode = 1;
-    } else if (values.instances === true) {
-      const base: Side = { start: (settings) => servers.service(settings), caches: 1 };
-      const other: Side = { start: (settings) => instances.start(settings), caches: 2 };
-      const pairs = await sideBySide(quick ? QUICK : GUARD, database, { base, other }, progress);
-      print(pairTable(pairs, ['one', 'two']));
     } else {
       const run = await runBenchmark(quick ? QUICK : FULL, database, servers, values.go, progress);
       print(allFigures(run));
@@ -69,7 +60,6 @@ function versionOf(servers: Servers): Side {
   return {
     start: (settings) => servers.service(settings),
     apart: (settings) => servers.apart(settings),
-    caches: 1,
   };
 }
 

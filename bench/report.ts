@@ -2,11 +2,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { peerChart } from './chart.js';
 import { type Contender, CONTENDERS, KINDS, OWN, scenarioName } from './contenders.js';
-import { type Figure, FIGURES, type Measured, ratiosOf, shown, valuesOf } from './figures.js';
+import { type Figure, FIGURES, type Measured, NOT_MEASURED, ratiosOf, shown, valuesOf } from './figures.js';
 import { describeSteadiness, requireSteady } from './machine.js';
 import { CALLERS } from './rounds.js';
 import { rowNamed, rowOf, type Run } from './run.js';
-import { atRate, costName, COSTS, growthName, NOT_CACHED, OPEN_RATE, TIMED } from './scenarios.js';
+import { costName, COSTS, growthName, NOT_CACHED } from './scenarios.js';
 import { table } from './table.js';
 
 const NONE = '–';
@@ -17,7 +17,7 @@ const PLANNED_SHARE = 0.6;
  * Writes the results of a run into the folder of documents: the generated parts of `performance.md` and `scaling.md` between
  * their markers, the chart `performance.svg`, and every sample as `performance.json`.
  *
- * @throws Error when the machine was too unsteady, or a page lacks the markers of a part
+ * @throws Error when the machine was too unsteady, a cell is not measured, or a page lacks the markers of a part
  */
 export async function writeDocuments(folder: string, run: Run): Promise<void> {
   requireSteady(run.steadiness);
@@ -25,6 +25,11 @@ export async function writeDocuments(folder: string, run: Run): Promise<void> {
     'performance.md': { peers: peers(run), costs: costs(run), growth: growth(run) },
     'scaling.md': { cores: cores(run) },
   };
+  const unmeasured = Object.values(pages)
+    .flatMap((parts) => Object.values(parts).join('\n').split('\n'))
+    .filter((line) => line.includes(NOT_MEASURED));
+  if (unmeasured.length > 0)
+    throw new Error(`Nothing is published while a cell is ${NOT_MEASURED}:\n${unmeasured.join('\n')}`);
   for (const [name, parts] of Object.entries(pages)) {
     const page = join(folder, name);
     const text = await readFile(page, 'utf8');
@@ -48,6 +53,7 @@ export function allFigures(run: Run): string {
   return [
     conditions(run),
     describeSteadiness(run.steadiness),
+    `A figure whose distance is more than a third is "${NOT_MEASURED}".`,
     'CPU is user and system time per request: of all processes of the server, of the database, and of the load generator.',
     table(
       ['scenario', ...figures.map((figure) => FIGURES[figure])],
@@ -72,7 +78,7 @@ function conditions({ at, machine, database, scale }: Run): string {
   return [
     `Measured on ${at.slice(0, 10)} on ${machine}; ${database}.`,
     `Medians of ${rounds} rounds of ${durationMs / 1_000} s with ${CALLERS} callers of ${routes.toLocaleString('en')} routes, on the same cores.`,
-    `"±" is the distance to the ${rounds > 3 ? 'farther quartile' : 'farthest round'}; where that is more than a third, a figure is "not measured".${quick}`,
+    `"±" is the distance to the ${rounds > 3 ? 'farther quartile' : 'farthest round'}.${quick}`,
   ].join(' ');
 }
 
@@ -110,31 +116,22 @@ function costs(run: Run): string {
   );
 }
 
-/** The part that shows how the figures change with stored routes and load. */
+/** The part that shows how the figures change with stored routes. */
 function growth(run: Run): string {
   const figures = ['rate', 'serverCpuMs', 'databaseCpuMs'] as const;
   const operations = ['get', 'create'] as const;
-  return [
-    table(
-      [
-        'stored routes, none cached',
-        ...operations.flatMap((each) => [`gRPC ${each}s per second`, 'CPU ms', "database's CPU ms"]),
-      ],
-      run.scale.growth.map((stored) => [
-        stored.toLocaleString('en'),
-        ...operations.flatMap((each) =>
-          figures.map((figure) => cell(rowNamed(run, growthName(each, stored)), figure)),
-        ),
-      ]),
-    ),
-    table(
-      [`latency at ${OPEN_RATE.toLocaleString('en')} per second`, 'p50 ms', 'p99 ms'],
-      TIMED.map((name) => [
-        name,
-        ...(['p50Ms', 'p99Ms'] as const).map((each) => cell(rowNamed(run, atRate(name)), each)),
-      ]),
-    ),
-  ].join('\n\n');
+  return table(
+    [
+      'stored routes, none cached',
+      ...operations.flatMap((each) => [`gRPC ${each}s per second`, 'CPU ms', "database's CPU ms"]),
+    ],
+    run.scale.growth.map((stored) => [
+      stored.toLocaleString('en'),
+      ...operations.flatMap((each) =>
+        figures.map((figure) => cell(rowNamed(run, growthName(each, stored)), figure)),
+      ),
+    ]),
+  );
 }
 
 /** The part of `scaling.md` that says what a core carries. */

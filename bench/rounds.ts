@@ -98,7 +98,7 @@ export class Rounds {
     return (await this.measure(scenario)).sample;
   }
 
-  #load({ target: targetName, wire, operation, pick, rate }: Scenario): Load {
+  #load({ target: targetName, wire, operation, pick }: Scenario): Load {
     const target = this.#testbed.get(targetName);
     if (target === undefined) throw new Error(`There is no target "${targetName}".`);
     const address = target[wire];
@@ -115,7 +115,6 @@ export class Rounds {
       warmUpMs: this.#scale.warmUpMs,
       durationMs: this.#scale.durationMs,
       serverPids: target.pids,
-      ...(rate === undefined ? {} : { rate }),
       ...(this.#databasePid === undefined ? {} : { databasePid: this.#databasePid }),
     };
   }

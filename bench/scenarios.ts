@@ -10,8 +10,6 @@ export interface Scenario {
   readonly wire: Wire;
   readonly operation: Operation;
   readonly pick: Pick;
-  /** Requests per second of an open loop; default: a closed loop. */
-  readonly rate?: number;
 }
 
 /** Both protocols, each with the prefix of its scenarios' names. */
@@ -49,21 +47,6 @@ export function costName(protocol: 'gRPC' | 'REST', { name }: Readonly<Record<'n
   return `${protocol} get, ${name}`;
 }
 
-/** The rate at which latency is measured, in requests per second. */
-export const OPEN_RATE = 1_000;
-
-/** The name of the scenario that measures a scenario's latency at that rate. */
-export function atRate(name: string): string {
-  return `${name}, ${OPEN_RATE}/s`;
-}
-
-/** The scenarios whose latency is measured: gets from the service and from the bare servers. */
-export const TIMED = KINDS.filter(({ operation }) => operation === 'get').flatMap((kind) =>
-  CONTENDERS.filter(({ targets }) => ['service', 'echo', 'node:http'].includes(targets[kind.name] ?? '')).map(
-    (contender) => scenarioName(kind, contender),
-  ),
-);
-
 /**
  * The scenarios, in groups that are compared with each other.
  *
@@ -80,7 +63,6 @@ export function scenarios({ growth }: Scale, targets: ReadonlySet<TargetName>): 
       return [{ name: scenarioName(kind, contender), target, wire, operation, pick: 'uniform' } as const];
     }),
   );
-  const timed = sideBySide.flat().filter(({ name }) => TIMED.includes(name));
   const groups: Scenario[][] = [
     ...sideBySide,
     ...PROTOCOLS.map(([protocol, wire]) =>
@@ -99,7 +81,6 @@ export function scenarios({ growth }: Scale, targets: ReadonlySet<TargetName>): 
         pick: 'thousand' as const,
       })),
     ),
-    timed.map((scenario) => ({ ...scenario, name: atRate(scenario.name), rate: OPEN_RATE })),
   ];
   return groups.map((group) => group.filter(({ target }) => targets.has(target)));
 }

@@ -1,6 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { SERVICE_SETTINGS } from '../test/support/service.js';
 import { Child } from './child.js';
@@ -18,7 +16,6 @@ export interface Server {
 /** Starts the servers of the benchmark, and stops them all at its end. */
 export class Servers {
   readonly #children: Child[] = [];
-  readonly #folders: string[] = [];
   readonly #checkout: string;
   readonly #service: readonly string[];
 
@@ -64,16 +61,8 @@ export class Servers {
     return this.#start(new Child(args, peerSettings(databaseUrl), '.', resolve(binary)), []);
   }
 
-  /** Creates an empty folder, which is removed when the servers are closed. */
-  async folder(): Promise<string> {
-    const folder = await mkdtemp(join(tmpdir(), 'rr-bench-'));
-    this.#folders.push(folder);
-    return folder;
-  }
-
   async close(): Promise<void> {
     await Promise.all(this.#children.map((child) => child.stop()));
-    for (const folder of this.#folders) await rm(folder, { recursive: true, force: true });
   }
 
   /** Waits until a program prints its addresses. */

@@ -16,7 +16,7 @@ describe('the check of the contract', () => {
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'contract-'));
-    for (const name of ['proto', 'buf.yaml'])
+    for (const name of ['proto', 'buf.yaml', 'third_party'])
       cpSync(join(ROOT, name), join(folder, name), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   });

@@ -5,14 +5,15 @@ import { promisify } from 'node:util';
 import { createFileRegistry, fromBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { loadFileDescriptorSetFromBuffer, loadSync } from '@grpc/proto-loader';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Database, engines } from './support/engines.js';
-import { type Service, startService, tokenFor } from './support/service.js';
+import { describe, expect, it } from 'vitest';
+import { RouteServiceDefinition } from '../src/gen/routing/v1/route_service.js';
+import { runningService } from './support/running-service.js';
+import { tokenFor } from './support/service.js';
 
 const ROOT = resolve(import.meta.dirname, '..');
 const FILE = resolve(ROOT, 'proto/route-registry.binpb');
 const bytes = readFileSync(FILE);
-const METHODS = ['CreateRoute', 'GetRoute'];
+const METHODS = Object.values(RouteServiceDefinition.methods).map(({ name }) => name);
 
 describe('proto/route-registry.binpb', () => {
   it('contains everything that it imports, and comments', () => {
@@ -44,38 +45,20 @@ describe('proto/route-registry.binpb', () => {
   });
 });
 
-it('the sources load in proto-loader with google-proto-files as the second include path', () => {
+it('the sources load in proto-loader with third_party/googleapis as the second include path', () => {
   const definitions = loadSync('routing/v1/route_service.proto', {
-    includeDirs: [resolve(ROOT, 'proto'), resolve(ROOT, 'node_modules/google-proto-files')],
+    includeDirs: [resolve(ROOT, 'proto'), resolve(ROOT, 'third_party/googleapis')],
   });
   expect(Object.keys(definitions['routing.v1.RouteService'] ?? {})).toEqual(METHODS);
 });
 
-describe('a service without reflection', () => {
-  let database: Database;
-  let service: Service;
-
-  beforeAll(async () => {
-    database = await engines[0].createDatabase();
-    service = await startService({ databaseUrl: database.url, settings: { REFLECTION: 'off' } });
-  });
-
-  afterAll(async () => {
-    await service.close();
-    await database.drop();
-  });
-
-  it('can be called by buf curl with the descriptor set', async () => {
-    const { stdout } = await promisify(execFile)(resolve(ROOT, 'node_modules/.bin/buf'), [
-      ...['curl', '--protocol', 'grpc', '--http2-prior-knowledge', '--schema', FILE],
-      ...[
-        '-H',
-        `Authorization: Bearer ${tokenFor()}`,
-        '-d',
-        '{"route":{"method":"GET","path":"/","handler":"h"}}',
-      ],
-      `http://${service.grpcAddress}/routing.v1.RouteService/CreateRoute`,
-    ]);
-    expect(JSON.parse(stdout)).toMatchObject({ method: 'GET', path: '/', handler: 'h' });
-  });
+it('a service without reflection can be called by buf curl with the descriptor set', async () => {
+  const { grpcAddress } = await runningService({ settings: { REFLECTION: 'off' } });
+  const { stdout } = await promisify(execFile)(resolve(ROOT, 'node_modules/.bin/buf'), [
+    ...['curl', '--protocol', 'grpc', '--http2-prior-knowledge', '--schema', FILE],
+    ...['-H', `Authorization: Bearer ${tokenFor()}`],
+    ...['-d', '{"route":{"method":"GET","path":"/","handler":"h"}}'],
+    `http://${grpcAddress}/routing.v1.RouteService/CreateRoute`,
+  ]);
+  expect(JSON.parse(stdout)).toMatchObject({ method: 'GET', path: '/', handler: 'h' });
 });

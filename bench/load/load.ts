@@ -39,8 +39,6 @@ export interface Load {
   /** How long requests are sent before the measurement, and during it. */
   readonly warmUpMs: number;
   readonly durationMs: number;
-  /** Requests per second of an open loop; absent for a closed loop, where each response triggers the next request. */
-  readonly rate?: number;
   /** The processes of the server under test, whose CPU time is added up. */
   readonly serverPids: readonly number[];
   readonly databasePid?: number;

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuMs, rssMib } from '../process-usage.js';
 import { type Call, GRPC_CONNECTIONS, type Load, type LoadResult } from './load.js';
 import { percentile } from './percentile.js';
@@ -9,10 +8,10 @@ async function main(): Promise<void> {
   const load = JSON.parse(process.argv[2] ?? '') as Load;
   const calls = await openCalls(load);
   const next = routeNumbers(load);
-  await send(load, calls, next, load.warmUpMs);
+  await send(calls, next, load.warmUpMs);
 
   const before = usage(load);
-  const latencies = await send(load, calls, next, load.durationMs);
+  const latencies = await send(calls, next, load.durationMs);
   const after = usage(load);
   const requests = latencies.length;
   if (requests === 0) throw new Error('No request was answered.');
@@ -48,32 +47,23 @@ async function openCalls(load: Load): Promise<Call[]> {
   }
 }
 
-/**
- * Sends requests from every caller for this long and resolves with the latencies, in milliseconds. In an open loop, a
- * latency counts from the time when the request is due: otherwise the wait for a caller that a slow server still
- * blocks would go unmeasured (coordinated omission).
- */
+/** Sends requests from every caller for this long, each after the response to the last. Returns the latencies in ms. */
 async function send(
-  load: Load,
   calls: readonly Call[],
   next: () => number | undefined,
   forMs: number,
 ): Promise<number[]> {
   const latencies: number[] = [];
-  const start = performance.now();
-  const end = start + forMs;
-  const intervalMs = load.rate === undefined ? undefined : 1_000 / load.rate;
-  let scheduled = 0;
+  const end = performance.now() + forMs;
   await Promise.all(
     calls.map(async (call) => {
       for (;;) {
-        const due = intervalMs === undefined ? performance.now() : start + scheduled++ * intervalMs;
-        if (due >= end) return;
-        for (let now = performance.now(); now < due; now = performance.now()) await sleep(due - now);
+        const begun = performance.now();
+        if (begun >= end) return;
         const n = next();
         if (n === undefined) return;
         await call(n);
-        latencies.push(performance.now() - due);
+        latencies.push(performance.now() - begun);
       }
     }),
   );

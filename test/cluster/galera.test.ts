@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { acknowledgedAgain } from '../faults/rig/answers-again.js';
 import { Callers, type Create, isGood, summary } from '../faults/rig/callers.js';
-import { needs } from '../support/needs.js';
+import { needs, suppliedGalera } from '../support/needs.js';
 import { throughPort } from '../support/tcp-proxy.js';
 import { figure } from '../faults/rig/figures.js';
 import { startInstances } from '../faults/rig/haproxy.js';
@@ -46,7 +46,7 @@ describe('the service on three Galera nodes behind HAProxy', needs('galera', 'ha
   let nodes: readonly GaleraNode[] = [];
 
   beforeAll(async () => {
-    nodes = await startGalera(inject('galera'));
+    nodes = await startGalera(suppliedGalera());
   });
 
   afterEach(async () => {

@@ -13,7 +13,6 @@ import { SETTINGS } from '../../src/settings/reader.js';
 import {
   FOLDER,
   kustomization,
-  problemsBySchema,
   problemsByType,
   readManifest,
   type Resource,
@@ -52,9 +51,8 @@ describe('the Kubernetes manifests', () => {
 
   const manifests = resources.map((file) => ({ file, content: readManifest(file) as Resource }));
 
-  it('are valid for the API and have no unknown field', async () => {
+  it('are valid for the API and have no unknown field', () => {
     expect(problemsByType(manifests)).toEqual([]);
-    expect((await Promise.all(manifests.map(problemsBySchema))).flat()).toEqual([]);
   });
 });
 

@@ -1,8 +1,11 @@
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { mkdtempSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { watchHealth } from '../support/health-client.js';
 import { healthOf, post } from '../support/requests.js';
 import { runningService } from '../support/running-service.js';
 import { startService } from '../support/service.js';
+import { startTcpFront } from '../support/tcp-front.js';
 
 /** The pause between checks of the store, in milliseconds. */
 const CHECK_MS = 20;
@@ -34,4 +37,27 @@ it('a closed service sets no more timers', async () => {
   await service.close();
   await vi.advanceTimersByTimeAsync(60_000);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+it('a closed separate gateway leaves no connection to its server open', async () => {
+  const { grpcAddress } = await runningService();
+  const network = await startTcpFront(Number(grpcAddress.split(':')[1]), (client, server) => {
+    client.pipe(server).pipe(client);
+  });
+  onTestFinished(() => network.close());
+  const gateway = await runningService({ settings: { GRPC_UPSTREAM: `127.0.0.1:${network.port}` } });
+  expect((await post(gateway)).status).toBe(201);
+  const open = (): number => [...network.sockets].filter(({ destroyed }) => !destroyed).length;
+  expect(open()).toBeGreaterThan(0);
+  await gateway.close();
+  await expect.poll(open).toBe(0);
+});
+
+it('a closed service leaves its routes in one file', async () => {
+  const file = join(mkdtempSync(join(inject('temporaryFolder'), 'closing-')), 'routes.db');
+  const service = await startService({ databaseUrl: `sqlite:${file}` });
+  expect((await post(service)).status).toBe(201);
+  expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
+  await service.close();
+  expect(statSync(`${file}-wal`).size).toBe(0);
 });

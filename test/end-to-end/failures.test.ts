@@ -1,6 +1,5 @@
 import { createSecretKey } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { engines } from '../support/engines.js';
 import { checkResponse } from '../support/openapi.js';
 import { post, requestOf, type Route } from '../support/requests.js';
 import { errorInfoOf, type RichError, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
@@ -9,7 +8,7 @@ import {
   get,
   metadataOf,
   type Service,
-  startServiceOn,
+  startService,
   tokenFor,
   TOPOLOGIES,
 } from '../support/service.js';
@@ -99,7 +98,7 @@ describe.each(TOPOLOGIES)('with the gateway %s,', (topology) => {
   let service: Service;
 
   beforeAll(async () => {
-    service = await startServiceOn(engines[0], { topology });
+    service = await startService({ databaseUrl: 'sqlite::memory:', topology });
   });
 
   afterAll(() => service.close());

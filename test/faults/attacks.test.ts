@@ -67,12 +67,8 @@ async function attacked(
 
 describe('an honest client is served, and memory and log stay bounded, during', () => {
   it.each([
-    'watches of 4 MiB names compressed to 4 KB',
     'watches of ever-changing 60 KiB names',
     'half-sent messages of 3 MB',
-    'gzip messages that inflate to 4 MB',
-    'reflection requests with unread responses',
-    'paths of 8 KiB to fill the log',
     'REST heads byte by byte',
     'rapid resets',
     'more streams than allowed',
@@ -85,12 +81,6 @@ it('silent connections are closed after the idle time', async () => {
   const settings = { GRPC_IDLE_MS: '1000', HTTP_IDLE_MS: '1000' };
   const { closed } = await attacked(settings, 'silent connections', 5_000);
   expect(closed, 'of 2,000 silent connections').toBeGreaterThanOrEqual(1_000);
-});
-
-it('silent connections beyond MAX_CONNECTIONS replace each other, and callers are served on theirs', async () => {
-  const { closed } = await attacked({ MAX_CONNECTIONS: '200' }, 'silent connections', 5_000);
-  expect(closed, 'of 2,000 connections').toBeGreaterThanOrEqual(1_600);
-  expect(closed, 'of 2,000 connections').toBeLessThan(2_000);
 });
 
 it('bodies sent byte by byte are answered within the deadline, unauthenticated ones before they are read', async () => {

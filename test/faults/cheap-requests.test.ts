@@ -1,7 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { get as httpGet, type IncomingMessage } from 'node:http';
 import { connect } from 'node:http2';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +9,6 @@ import { median } from '../../bench/load/percentile.js';
 import { cpuMs } from '../../bench/process-usage.js';
 import { GetRouteRequest } from '../../src/gen/routing/v1/route_service.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
-import { socketTo } from '../support/http2-frames.js';
 import { post } from '../support/requests.js';
 import { tokenFor } from '../support/service.js';
 import type { AttackRequest, RestAttack } from './programs/rest-attack.js';
@@ -20,11 +17,9 @@ import { shareOf } from './rig/kept.js';
 import { startProgram } from './rig/load-process.js';
 import { type ServiceProcess, startProcess } from './rig/service-process.js';
 
-const GET = '/routing.v1.RouteService/GetRoute';
 const WATCH = '/grpc.health.v1.Health/Watch';
 const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 const LIST_SERVICES = framed(Buffer.from([0x3a, 0x00]));
-const ROUTE_X = framed(GetRouteRequest.encode({ routeId: 'x' }).finish());
 /** How often a request is made for each measurement. */
 const TIMES = 200;
 const DOTS = '.'.repeat(8_192);
@@ -165,44 +160,11 @@ it.each(COSTS)('one of $rate $what a second costs no more than $most plain gets'
   expect(share.kept, JSON.stringify(share)).toBeGreaterThanOrEqual(1 / most);
 });
 
-/** The places of one port, fewer than by default, and how long a client that has lost its place waits, in milliseconds. */
-const PLACES = 200;
-const AGAIN_MS = 1_000;
-const CHECK = '/grpc.health.v1.Health/Check';
-const EMPTY = framed(new Uint8Array());
-
-/** Keeps as many connections as there are places, each with a request now and then, and connects again whenever one ends. */
-function crowd(
-  connectAndAsk: () => { once(event: 'close', listener: () => void): unknown; destroy(): void },
-): void {
-  let over = false;
-  const open = new Set<{ destroy(): void }>();
-  const take = (): void => {
-    if (over) return;
-    const connection = connectAndAsk();
-    open.add(connection);
-    connection.once('close', () => {
-      open.delete(connection);
-      setTimeout(take, AGAIN_MS);
-    });
-  };
-  for (let count = 0; count < PLACES; count++) take();
-  onTestFinished(() => {
-    over = true;
-    for (const connection of open) connection.destroy();
-  });
-}
-
 /** Makes a call over a new connection. @returns its code, or undefined if the connection is closed */
-async function callAlone(
-  grpc: string,
-  path: string,
-  headers = {},
-  body = EMPTY,
-): Promise<number | undefined> {
+async function callAlone(grpc: string, path: string, body: Buffer): Promise<number | undefined> {
   const session = connect(`http://${grpc}`).on('error', () => undefined);
   try {
-    return (await outcomeOf(requestOn(session, path, headers).end(body))).code;
+    return (await outcomeOf(requestOn(session, path).end(body))).code;
   } catch {
     return undefined;
   } finally {
@@ -210,53 +172,8 @@ async function callAlone(
   }
 }
 
-/** The status of a get over a new connection, or undefined if that is closed. */
-async function getAlone(url: string, authorization: string): Promise<number | undefined> {
-  try {
-    const sent = httpGet(url, { agent: false, headers: { authorization } });
-    const [response] = (await once(sent, 'response')) as [IncomingMessage];
-    response.resume();
-    return response.statusCode;
-  } catch {
-    return undefined;
-  }
-}
-
-it('every new client is answered while others, with a health check now and then, take all places of both ports', async () => {
-  const service = await start({ MAX_CONNECTIONS: String(PLACES) });
-  const { grpc, http } = service;
-  crowd(() => {
-    const socket = socketTo(new URL(http).host).on('error', () => undefined);
-    socket.write('GET /healthz HTTP/1.1\r\nHost: service\r\n\r\n');
-    return socket.resume();
-  });
-  crowd(() => {
-    const session = connect(`http://${grpc}`).on('error', () => undefined);
-    requestOn(session, CHECK)
-      .on('error', () => undefined)
-      .end(EMPTY)
-      .resume();
-    return session;
-  });
-  await sleep(AGAIN_MS);
-  const authorization = `Bearer ${tokenFor()}`;
-  const answers = { rest: [] as unknown[], grpc: [] as unknown[] };
-  const until = performance.now() + 3 * AGAIN_MS;
-  while (performance.now() < until) {
-    answers.rest.push(await getAlone(`${http}/v1/routing/x`, authorization));
-    answers.grpc.push(await callAlone(grpc, GET, { authorization }, ROUTE_X));
-  }
-  figure(`new clients beside ${PLACES} that take all places`, {
-    'over REST': answers.rest.length,
-    'over gRPC': answers.grpc.length,
-  });
-  expect.soft(new Set(answers.rest)).toEqual(new Set([404]));
-  expect.soft(new Set(answers.grpc)).toEqual(new Set([status.NOT_FOUND]));
-  expect.soft(answers.rest.length).toBeGreaterThan(20);
-});
-
 it.each([
-  ['health watches', WATCH, EMPTY],
+  ['health watches', WATCH, framed(new Uint8Array())],
   ['reflection calls', REFLECTION, LIST_SERVICES],
 ])(
   'one connection with as many %s as it may have leaves reflection to others',
@@ -274,7 +191,7 @@ it.each([
     await sleep(200);
     const codes: unknown[] = [];
     for (let count = 0; count < 50; count++)
-      codes.push(await callAlone(service.grpc, REFLECTION, {}, LIST_SERVICES));
+      codes.push(await callAlone(service.grpc, REFLECTION, LIST_SERVICES));
     figure(`reflection beside ${what} of one connection`, { answered: codes.length });
     expect(new Set(codes)).toEqual(new Set([status.OK]));
   },

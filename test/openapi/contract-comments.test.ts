@@ -9,6 +9,11 @@ const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descript
 const service = registry.getService('routing.v1.RouteService');
 if (service === undefined) throw new Error('The contract has no service.');
 
+/** The full names of a type and its members. */
+function namesIn({ typeName }: { readonly typeName: string }, members: readonly { readonly name: string }[]) {
+  return [typeName, ...members.map(({ name }) => `${typeName}.${name}`)];
+}
+
 describe('the comments of the contract', () => {
   const scopes = Object.entries(requiredScopes(DEFAULT_SCOPES));
 
@@ -21,13 +26,12 @@ describe('the comments of the contract', () => {
   });
 
   it('are generated for every element of the contract', () => {
-    const messages = ['Route', 'CreateRouteRequest', 'GetRouteRequest'].map((name) => `routing.v1.${name}`);
-    const fields = messages.flatMap((name) =>
-      (registry.getMessage(name)?.fields ?? []).map((field) => `${name}.${field.name}`),
-    );
-    const methods = service.methods.map(({ name }) => `${service.typeName}.${name}`);
-    expect(Object.keys(comments).sort()).toEqual(
-      ['routing.v1', service.typeName, ...methods, ...messages, ...fields].sort(),
-    );
+    const { messages, enums } = service.file;
+    const names = [
+      ...namesIn(service, service.methods),
+      ...messages.flatMap((each) => namesIn(each, each.fields)),
+      ...enums.flatMap((each) => namesIn(each, each.values)),
+    ];
+    expect(Object.keys(comments).sort()).toEqual(['routing.v1', ...names].sort());
   });
 });

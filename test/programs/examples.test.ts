@@ -3,11 +3,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { DEFINITION } from '../../packages/client/test/support/test-client.js';
 import { built } from '../support/built.js';
 import { freePort } from '../support/free-port.js';
-import { needs, programPath } from '../support/needs.js';
+import { needs, programPath, supplies } from '../support/needs.js';
 import { Program } from '../support/process.js';
 import { type Service, SERVICE_SETTINGS, startService, tokenFor } from '../support/service.js';
 
@@ -25,7 +25,7 @@ async function start(): Promise<Service> {
 /** Runs an example as its README shows and returns the JSON values that it prints. */
 async function printed(service: Service, program: string, ...args: string[]): Promise<unknown[]> {
   const { PYTHONPATH, LD_LIBRARY_PATH, HOME } = process.env;
-  const folders = Object.values(inject('programs')).map((path) => dirname(path));
+  const folders = Object.values(supplies.programs).map((path) => dirname(path));
   const PATH = [...folders, process.env['PATH']].join(delimiter);
   const env = {
     PATH,

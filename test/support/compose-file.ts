@@ -1,9 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { inject } from 'vitest';
 import { parse } from 'yaml';
-import { Program } from './process.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -45,45 +42,4 @@ export function environmentOf(
       (_, name: string, kind: string, text: string) => variables[name] ?? (kind === '-' ? text : SECRET),
     );
   return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, filled(value)]));
-}
-
-/** The environment and the command of the image, from the last stage of the Dockerfile. */
-function image(): { readonly environment: Record<string, string>; readonly command: readonly string[] } {
-  const text =
-    readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
-      .split(/^FROM /m)
-      .at(-1) ?? '';
-  const pairs = [...text.matchAll(/^ENV (.*)$/gm)].flatMap(([, line = '']) => line.split(' '));
-  return {
-    environment: Object.fromEntries(pairs.map((pair) => pair.split('=') as [string, string])),
-    command: JSON.parse(/^CMD (.*)$/m.exec(text)?.[1] ?? '[]') as string[],
-  };
-}
-
-/**
- * Starts a service of docker-compose.yml as a local process. The service's environment overrides the image's, and so
- * does its command, if it has one.
- *
- * @param variables those in `.env`
- * @param changes overrides for a machine without containers: addresses, and the URL of the database
- * @param command replaces the service's command, as with `docker compose exec`
- */
-export async function startComposed(
-  name: string,
-  variables: Readonly<Record<string, string>>,
-  changes: Readonly<Record<string, string>>,
-  command?: readonly string[],
-): Promise<Program> {
-  const service = COMPOSE.services[name];
-  if (service === undefined) throw new Error(`docker-compose.yml has no service ${name}.`);
-  const { environment, command: usual } = image();
-  const [node, file = '', ...args] = command ?? service.command ?? usual;
-  const program = /^dist\/([a-z-]+)\.js$/.exec(file)?.[1];
-  if (node !== 'node' || program === undefined) throw new Error(`${name} runs no program of the service.`);
-  const folder = await mkdtemp(join(inject('temporaryFolder'), 'composed-'));
-  return new Program(program, args, folder, {
-    ...environment,
-    ...environmentOf(service, variables),
-    ...changes,
-  });
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import type { Engine } from './engine.js';
 import { createMysqlDatabase, dropMysqlDatabase, type MysqlServer } from './mysql-databases.js';
+import { supplies } from './needs.js';
 
 export type { Database, Engine } from './engine.js';
 
@@ -36,7 +37,7 @@ const absent: Engine = {
   createDatabase: () => Promise.reject(new Error('There is no server: use describeOn or itOn.')),
 };
 
-const servers = inject('mysqlServers').map(mysql);
+const servers = supplies.mysqlServers.map(mysql);
 
 /** Every engine of this run: the embedded one and each MySQL-protocol server that the global setup found. */
 export const engines: readonly [Engine, ...Engine[]] = [

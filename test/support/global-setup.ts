@@ -2,10 +2,12 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { buildContracts } from '../../packages/transcoder/test/support/contracts.js';
 import { GALERA_ADVICE, type GaleraPrograms, galeraPrograms } from './galera-programs.js';
 import { dropLeftovers, identifyMysqlServer, type MysqlServer } from './mysql-databases.js';
 import { SERVER_ADVICE, startMysqlServer } from './mysql-server.js';
 import { watch } from './mysql-watchdog.js';
+import { makeOnDemand } from './on-demand.js';
 import { OTHER_USER_ADVICE, tryOtherUser } from './other-user.js';
 import { isPackaged, type Need, programAdvice, type ProgramName, supplyProgram } from './programs.js';
 import { reasonOf } from './reason.js';
@@ -16,15 +18,21 @@ declare module 'vitest' {
     temporaryFolder: string;
     /** What the tests of this tier need, from vitest.config.ts. */
     needs: readonly Need[];
-    /** The MySQL-protocol servers of this run; empty if none is available or needed. */
-    mysqlServers: readonly MysqlServer[];
-    /** The paths of the needed programs that are available. */
-    programs: Readonly<Partial<Record<ProgramName, string>>>;
-    /** The programs of a Galera cluster, if they are needed and available. */
-    galera: GaleraPrograms;
-    /** For each missing need, in one line: why it is missing, and how to get it. */
-    missing: Readonly<Partial<Record<Need, string>>>;
+    /** What was found of that, once a test file has asked for it. */
+    supplies?: Supplies;
   }
+}
+
+/** What the tests of a tier need, as far as it is there. */
+export interface Supplies {
+  /** The MySQL-protocol servers of this run; empty if none is available or needed. */
+  readonly mysqlServers: readonly MysqlServer[];
+  /** The paths of the needed programs that are available. */
+  readonly programs: Readonly<Partial<Record<ProgramName, string>>>;
+  /** The programs of a Galera cluster, if they are needed and available. */
+  readonly galera?: GaleraPrograms;
+  /** For each missing need, in one line: why it is missing, and how to get it. */
+  readonly missing: Readonly<Partial<Record<Need, string>>>;
 }
 
 interface Servers {
@@ -46,8 +54,11 @@ async function prepared(url: string): Promise<MysqlServer> {
     const server = await identifyMysqlServer(url);
     await dropLeftovers(server, Date.now());
     return server;
-  } catch (cause) {
-    throw new Error(`The MySQL-protocol server at ${new URL(url).host} cannot serve the tests`, { cause });
+  } catch (error) {
+    const { host } = new URL(url);
+    throw new Error(`The MySQL-protocol server at ${host} cannot serve the tests: ${reasonOf(error)}`, {
+      cause: error,
+    });
   }
 }
 
@@ -68,8 +79,40 @@ function failFor(missing: Readonly<Partial<Record<Need, string>>>): void {
 }
 
 /**
- * Provides what the tests of a tier need, before any test file is loaded. If something is missing, the tests that
- * need it are skipped or, with CI=true, the run fails.
+ * Starts or unpacks what the tests of a tier need.
+ *
+ * @param closing takes what stops it
+ * @throws Error if something is missing, with CI=true
+ */
+async function supply(needs: readonly Need[], closing: (() => Promise<void>)[]): Promise<Supplies> {
+  const missing: Partial<Record<Need, string>> = {};
+  const programs: Partial<Record<ProgramName, string>> = {};
+  let urls: readonly string[] = [];
+  let galera: GaleraPrograms | undefined;
+  const find = async (need: Need): Promise<void> => {
+    if (need === 'server') {
+      const found = await servers();
+      closing.push(found.stop);
+      urls = found.urls;
+    } else if (need === 'another user') await tryOtherUser();
+    else if (need === 'galera') galera = await galeraPrograms();
+    else programs[need] = await supplyProgram(need);
+  };
+  await Promise.all(
+    needs.map((need) =>
+      find(need).catch((error: unknown) => {
+        missing[need] = `${reasonOf(error)}. To have it, ${adviceOn(need)}.`;
+      }),
+    ),
+  );
+  if (process.env['CI'] === 'true') failFor(missing);
+  const mysqlServers = await Promise.all(urls.map(prepared));
+  return { mysqlServers, programs, missing, ...(galera && { galera }) };
+}
+
+/**
+ * Provides a temporary folder, and whatever test files ask for while the run lasts. If something is missing, the tests
+ * that need it are skipped or, with CI=true, fail.
  *
  * @returns the teardown, which runs after the last test
  */
@@ -78,37 +121,17 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const watchdog = watch({ commands: [], afterwards: [['rm', '-rf', temporaryFolder]] });
   project.provide('temporaryFolder', temporaryFolder);
   const closing = [() => watchdog.stop()];
-  const close = async () => {
+  const { needs } = project.getProvidedContext();
+  const stopMaking = await makeOnDemand(project, {
+    supplies: async () => {
+      const supplies = await supply(needs, closing);
+      project.provide('supplies', supplies);
+      return supplies;
+    },
+    contracts: () => buildContracts(temporaryFolder),
+  });
+  return async () => {
+    stopMaking();
     for (const stop of closing.reverse()) await stop();
   };
-  try {
-    const { needs } = project.getProvidedContext();
-    const missing: Partial<Record<Need, string>> = {};
-    const programs: Partial<Record<ProgramName, string>> = {};
-    let urls: readonly string[] = [];
-    const supply = async (need: Need): Promise<void> => {
-      if (need === 'server') {
-        const found = await servers();
-        closing.push(found.stop);
-        urls = found.urls;
-      } else if (need === 'another user') await tryOtherUser();
-      else if (need === 'galera') project.provide('galera', await galeraPrograms());
-      else programs[need] = await supplyProgram(need);
-    };
-    await Promise.all(
-      needs.map((need) =>
-        supply(need).catch((error: unknown) => {
-          missing[need] = `${reasonOf(error)}. To have it, ${adviceOn(need)}.`;
-        }),
-      ),
-    );
-    if (process.env['CI'] === 'true') failFor(missing);
-    project.provide('programs', programs);
-    project.provide('missing', missing);
-    project.provide('mysqlServers', await Promise.all(urls.map(prepared)));
-  } catch (error) {
-    await close();
-    throw error;
-  }
-  return close;
 }

@@ -32,23 +32,6 @@ export interface Manifest {
   readonly content: Resource;
 }
 
-/** Validates a manifest against the API's JSON Schemas, which accept unknown fields. Returns the problems. */
-export async function problemsBySchema({ file, content }: Manifest): Promise<string[]> {
-  const { apiVersion, kind } = content;
-  const module = `kubernetes-models/${apiVersion}/${kind}`;
-  const { [kind]: Model } = (await import(module)) as Record<
-    string,
-    new (content: Resource) => { validate(): void }
-  >;
-  if (Model === undefined) throw new Error(`The API has no ${kind}.`);
-  try {
-    new Model(content).validate();
-    return [];
-  } catch (error) {
-    return [`${file}: ${(error as Error).message}`];
-  }
-}
-
 /** Type-checks manifests as literals of the API's types, which finds unknown fields. Returns the problems. */
 export function problemsByType(manifests: readonly Manifest[]): string[] {
   const name = resolve(FOLDER, 'manifests.ts');

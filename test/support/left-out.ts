@@ -1,10 +1,6 @@
 import { readFileSync } from 'node:fs';
-import type { ProvidedContext } from 'vitest';
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 import type { Need } from './programs.js';
-
-/** What the global setup provides: a Galera cluster only to the tier that needs it. */
-type Provided = Omit<ProvidedContext, 'galera'> & Partial<Pick<ProvidedContext, 'galera'>>;
 
 /** The unit of times in `/proc` on Linux. */
 const TICKS_PER_SECOND = 100;
@@ -28,7 +24,7 @@ export default class LeftOut implements Reporter {
     const leftOut = new Map<Need, { count: number; why: string }>();
     let notRun = 0;
     for (const { project, children } of modules) {
-      const { galera, mysqlServers, missing } = project.getProvidedContext() as Provided;
+      const { galera, mysqlServers = [], missing = {} } = project.getProvidedContext().supplies ?? {};
       const own = galera === undefined ? 'SQLite' : 'a Galera cluster of MariaDB';
       for (const name of [own, ...mysqlServers.map((server) => server.name)]) engines.add(name);
       for (const test of children.allTests()) {

@@ -1,14 +1,11 @@
-// A gRPC server that rejects every token. On an IPC message, it reports its memory in bytes: held now, and at the peak.
+// A gRPC server that rejects every token.
 import { CallLog } from '../../dist/calls/call-log.js';
 import { Admission, createPipeline } from '../../dist/calls/pipeline.js';
 import { Health } from '../../dist/grpc/health.js';
 import { startGrpcServer } from '../../dist/grpc/server.js';
-import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 
 const limits = JSON.parse(process.argv[2]);
-/** A certificate and its key in PEM, and the times of the server; default: no TLS and the default times. */
-const { pair, times = {} } = JSON.parse(process.argv[3] ?? '{}');
 const health = new Health([]);
 const methods = [
   {
@@ -31,20 +28,7 @@ const { address } = await startGrpcServer({
   health,
   reflection: true,
   limits,
-  times,
-  tls: pair && { latest: pair, onRenewed: () => undefined },
 });
 
-let peak = process.memoryUsage().rss;
-setInterval(() => {
-  peak = Math.max(peak, process.memoryUsage().rss);
-}, 10).unref();
-process.on('message', async () => {
-  global.gc();
-  await setImmediate();
-  global.gc();
-  const { heapUsed, external } = process.memoryUsage();
-  process.send({ held: heapUsed + external, peak });
-});
 process.on('disconnect', () => process.exit(0));
 process.send(address);

@@ -1,5 +1,8 @@
 import { describe, inject, it, type TestOptions } from 'vitest';
+import type { GaleraPrograms } from './galera-programs.js';
+import type { Supplies } from './global-setup.js';
 import type { Need, ProgramName } from './programs.js';
+import { supplied } from './supplied.js';
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -7,6 +10,9 @@ declare module 'vitest' {
     missing?: Need;
   }
 }
+
+/** What this tier needs, as far as it is there: the first test file that imports this module has it started. */
+export const supplies = (await supplied('supplies')) as Supplies;
 
 /** What tests run on, such as an engine. */
 interface Ground {
@@ -26,15 +32,22 @@ export function needs(...all: readonly Need[]): TestOptions {
     if (!inject('needs').includes(need))
       throw new Error(`${need} is not in this tier's needs: vitest.config.ts`);
   }
-  const missing = all.find((need) => inject('missing')[need] !== undefined);
+  const missing = all.find((need) => supplies.missing[need] !== undefined);
   return missing === undefined ? {} : { skip: true, meta: { missing } };
 }
 
 /** The path of a program, for a test that {@link needs} it. */
 export function programPath(name: ProgramName): string {
-  const path = inject('programs')[name];
+  const path = supplies.programs[name];
   if (path === undefined) throw new Error(`${name} is missing: the test must say that it needs it.`);
   return path;
+}
+
+/** The programs of a Galera cluster, for a test that {@link needs} them. */
+export function suppliedGalera(): GaleraPrograms {
+  if (supplies.galera === undefined)
+    throw new Error('Galera is missing: the test must say that it needs it.');
+  return supplies.galera;
 }
 
 /** Like `describe.each`, for engines and setups. The tests are skipped on those that are missing. */

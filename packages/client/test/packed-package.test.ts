@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startFaultServer, STORED } from './support/fault-server.js';
@@ -10,6 +10,7 @@ import {
 
 const PACKAGE = resolve(import.meta.dirname, '..');
 const PROTO = resolve(import.meta.dirname, '../../../proto');
+const GOOGLE = resolve(import.meta.dirname, '../../../third_party/googleapis');
 const SOURCE = 'routing/v1/route_service.proto';
 const ID = '01a1f941-715b-7593-b057-19259d7b5bfc';
 
@@ -41,9 +42,10 @@ describe("the package in a user's project", () => {
   let user: PackedPackage;
 
   beforeAll(async () => {
-    const modules = ['@bufbuild', '@grpc/grpc-js', '@grpc/proto-loader', 'google-proto-files', '.bin'];
+    const modules = ['@bufbuild', '@grpc/grpc-js', '@grpc/proto-loader', '.bin'];
     const beside = [...modules, '@types/node', 'undici-types'];
     user = await installPacked(PACKAGE, beside);
+    cpSync(GOOGLE, join(user.folder, 'node_modules/google-proto-files'), { recursive: true });
   }, PACKING_MS);
 
   afterAll(() => user.remove());

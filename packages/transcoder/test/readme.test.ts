@@ -20,7 +20,7 @@ import { originOf, startCommand } from './support/running-command.js';
 const PACKAGE = resolve(import.meta.dirname, '..');
 const MODULES = resolve(PACKAGE, '../../node_modules');
 const BIN = join(MODULES, '.bin');
-const GOOGLE = join(MODULES, 'google-proto-files/google');
+const GOOGLE = resolve(PACKAGE, '../../third_party/googleapis/google');
 const readme = read('README.md');
 
 function read(path: string): string {

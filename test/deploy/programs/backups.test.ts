@@ -11,7 +11,7 @@ import { KnexRouteStore } from '../../../src/store/knex-route-store.js';
 import { migrateUp } from '../../../src/store/migrations.js';
 import { createAuthority } from '../../support/certificates.js';
 import { engines } from '../../support/engines.js';
-import { itOn, needs } from '../../support/needs.js';
+import { itOn, needs, supplies } from '../../support/needs.js';
 import { startService, tokenFor } from '../../support/service.js';
 import { entryOf } from '../../support/store-entries.js';
 
@@ -28,7 +28,7 @@ function commands(name: string): string {
 
 /** Runs commands in a folder, as in a terminal, and returns their output. */
 async function shell(block: string, cwd: string): Promise<string> {
-  const folders = Object.values(inject('programs')).map((program) => dirname(program));
+  const folders = Object.values(supplies.programs).map((program) => dirname(program));
   const PATH = [...folders, process.env['PATH']].join(delimiter);
   const env = { ...process.env, PATH };
   const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', block], { cwd, env });

@@ -1,17 +1,8 @@
 import { type ClientHttp2Session, connect } from 'node:http2';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { gzipSync } from 'node:zlib';
 import { requestOn } from '../../support/http2-call.js';
-import {
-  CANCEL,
-  END_STREAM,
-  grpcHead,
-  INITIAL_WINDOW_SIZE,
-  number,
-  RST_STREAM,
-  sendRepeatedField,
-} from '../../support/http2-frames.js';
+import { CANCEL, grpcHead, number, RST_STREAM, sendRepeatedField } from '../../support/http2-frames.js';
 import { open, RudeConnection, seen } from './rude-connection.js';
 
 /** One attack. Most attacks send no token. */
@@ -26,13 +17,10 @@ export interface Attack {
 
 const WATCH = '/grpc.health.v1.Health/Watch';
 const CREATE = '/routing.v1.RouteService/CreateRoute';
-const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
-const GZIP = { 'grpc-encoding': 'gzip' };
 const MIB = 1024 * 1024;
 
-function message(bytes: Buffer, compressed: boolean, claimed = bytes.length): Buffer {
+function message(bytes: Buffer, claimed = bytes.length): Buffer {
   const prefix = Buffer.alloc(5);
-  prefix.writeUInt8(compressed ? 1 : 0, 0);
   prefix.writeUInt32BE(claimed, 1);
   return Buffer.concat([prefix, bytes]);
 }
@@ -46,8 +34,8 @@ function healthCheck(nameBytes: number, seed: number): Buffer {
   return Buffer.concat([Buffer.from([0x0a, ...length, rest]), name]);
 }
 
-function connections(count: number, target: string, values = {}): RudeConnection[] {
-  return Array.from({ length: count }, () => new RudeConnection(target, values));
+function connections(count: number, target: string): RudeConnection[] {
+  return Array.from({ length: count }, () => new RudeConnection(target));
 }
 
 /** Connections that follow the protocol. */
@@ -82,12 +70,6 @@ async function bytewise({ durationMs }: Attack, sockets: readonly Socket[]): Pro
 
 /** The attacks by name. Each lasts for `durationMs`. */
 export const ATTACKS = {
-  async 'watches of 4 MiB names compressed to 4 KB'(attack: Attack) {
-    const bomb = message(gzipSync(healthCheck(4 * MIB, 0)), true);
-    for (const session of sessions(8, attack))
-      for (let i = 0; i < 125; i++) requestOn(session, WATCH, GZIP).on('error', ignore).end(bomb);
-    await sleep(attack.durationMs);
-  },
   async 'watches of ever-changing 60 KiB names'(attack: Attack) {
     const over = sessions(8, attack);
     let seed = 0;
@@ -96,7 +78,7 @@ export const ATTACKS = {
       await sleep(5);
       for (const session of over) {
         const watch = requestOn(session, WATCH).on('error', ignore);
-        watch.resume().end(message(healthCheck(60 * 1024, seed++), false));
+        watch.resume().end(message(healthCheck(60 * 1024, seed++)));
         setTimeout(() => {
           watch.close(CANCEL);
         }, 200);
@@ -104,36 +86,10 @@ export const ATTACKS = {
     }
   },
   async 'half-sent messages of 3 MB'(attack: Attack) {
-    const part = message(Buffer.alloc(2.9 * MIB), false, 3 * MIB);
+    const part = message(Buffer.alloc(2.9 * MIB), 3 * MIB);
     for (const session of sessions(8, attack))
       for (let i = 0; i < 75; i++) requestOn(session, CREATE).on('error', ignore).write(part);
     await sleep(attack.durationMs);
-  },
-  async 'gzip messages that inflate to 4 MB'(attack: Attack) {
-    const bomb = message(gzipSync(Buffer.alloc(3.9 * MIB)), true);
-    for (const session of sessions(8, attack))
-      for (let i = 0; i < 50; i++) requestOn(session, CREATE, GZIP).on('error', ignore).write(bomb);
-    await sleep(attack.durationMs);
-  },
-  async 'reflection requests with unread responses'(attack: Attack) {
-    const listServices = message(Buffer.from([0x3a, 0x00]), false);
-    const many = Buffer.concat(Array.from({ length: 500 }, () => listServices));
-    const streams = new Map<RudeConnection, number>();
-    await repeat(attack, connections(8, attack.grpc, { [INITIAL_WINDOW_SIZE]: 0 }), (on) => {
-      if (!streams.has(on)) streams.set(on, on.call(REFLECTION));
-      on.data(streams.get(on) ?? 1, many);
-    });
-  },
-  async 'paths of 8 KiB to fill the log'(attack: Attack) {
-    const long = 'a'.repeat(8_000);
-    const rude = connections(3, attack.grpc);
-    const web = new Map(rude.map((on) => [on, open(attack.http).resume()]));
-    await repeat(attack, rude, (on) => {
-      on.data(on.call(`/${long}`), message(Buffer.alloc(0), false), END_STREAM);
-      const socket = web.get(on);
-      if (socket?.writable === true && socket.writableLength === 0)
-        socket.write(`GET /${long} HTTP/1.1\r\nhost: service\r\n\r\n`);
-    });
   },
   async 'silent connections'(attack: Attack) {
     for (let i = 0; i < 1_000; i++) for (const target of [attack.grpc, attack.http]) open(target).resume();

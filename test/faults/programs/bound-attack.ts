@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { deflateSync } from 'node:zlib';
 import { firstBlock, repeatedBlock } from '../../../bench/load/hpack.js';
 import { framed } from '../../support/http2-call.js';
 import { END_STREAM, grpcHead, INITIAL_WINDOW_SIZE } from '../../support/http2-frames.js';
@@ -26,14 +25,6 @@ export interface BoundAttack {
 const IDLE_MS = 2_500;
 /** The number of connections opened at a time. */
 const AT_A_TIME = 100;
-/** Frames of an unknown type fill a read of 64 KiB, except for one byte of a message. */
-const UNKNOWN_TYPE = 0x77;
-const JUNK = Buffer.alloc(16_000);
-const JUNK_FRAMES = 4;
-/** The bytes that Node passes to a stream at a time. */
-const READ_BYTES = 16_000;
-/** The prefix of a message of nearly 64 KiB. */
-const BEGINNING = framed(Buffer.alloc(65_000)).subarray(0, 5);
 const NO_WINDOW = { [INITIAL_WINDOW_SIZE]: 0 };
 /** Repeats the latest entry of the dynamic table (RFC 7541, section 6.1). */
 const LAST_AGAIN = 0x80 | 62;
@@ -66,32 +57,6 @@ function openStreams(
 
 /** The attacks by name. Each lasts for `durationMs`. */
 const ATTACKS = {
-  /** Messages of 64 KiB sent byte by byte, each byte in a read full of other frames. */
-  async 'bytes in junk'(attack: BoundAttack) {
-    const opened = await idleConnections(attack);
-    const calls = opened.map((on) => [on, openStreams(on, attack)] as const);
-    for (const [on, streams] of calls) for (const stream of streams) on.data(stream, BEGINNING);
-    const end = Date.now() + attack.durationMs;
-    while (Date.now() < end) {
-      for (const [on, streams] of calls.filter(([{ usable }]) => usable)) {
-        for (const stream of streams) {
-          on.data(stream, Buffer.of(0));
-          for (let i = 0; i < JUNK_FRAMES; i++) on.send(UNKNOWN_TYPE, 0, 0, JUNK);
-        }
-      }
-      await sleep(1);
-    }
-  },
-  /** As many compressed messages on each stream as fit in one read: grpc-js inflates all of them at once. */
-  async compressedMessages(attack: BoundAttack) {
-    const message = framed(deflateSync(Buffer.alloc(128_000)), true);
-    const messages = Buffer.concat(Array<Buffer>(Math.floor(READ_BYTES / message.length)).fill(message));
-    const calls: [RudeConnection, number[]][] = [];
-    for (const on of await idleConnections(attack))
-      calls.push([on, openStreams(on, attack, 0, [['grpc-encoding', 'deflate']])]);
-    for (const [on, streams] of calls) for (const stream of streams) on.data(stream, messages);
-    await sleep(attack.durationMs);
-  },
   /** Messages without their last byte. */
   async halfMessages(attack: BoundAttack) {
     const half = framed(Buffer.alloc(65_000)).subarray(0, -1);

@@ -6,10 +6,6 @@ interface Scale {
   readonly kills: number;
   /** The duration of the mixed life, in milliseconds. */
   readonly soakMs: number;
-  /** How long a call or stream is quiet, in milliseconds. */
-  readonly quietMs: number;
-  /** The interval of the pings that notice a silent server, in milliseconds; the default in long runs. */
-  readonly pingMs: number;
   /** How far away a database is: the times of a round trip, in milliseconds. */
   readonly awayMs: readonly number[];
   /** How many callers share a database in which somebody holds a lock. */
@@ -21,8 +17,6 @@ const SCALES: Readonly<Record<string, Scale>> = {
     loadMs: 1_500,
     kills: 1,
     soakMs: 25_000,
-    quietMs: 35_000,
-    pingMs: 5_000,
     awayMs: [60],
     besideLocks: [128],
   },
@@ -30,8 +24,6 @@ const SCALES: Readonly<Record<string, Scale>> = {
     loadMs: 8_000,
     kills: 10,
     soakMs: 600_000,
-    quietMs: 190_000,
-    pingMs: 300_000,
     awayMs: [2, 10, 60],
     besideLocks: [16, 128],
   },

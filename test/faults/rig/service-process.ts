@@ -2,6 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished } from 'vitest';
 import { createMysqlDatabase, dropMysqlDatabase } from '../../support/mysql-databases.js';
+import { supplies } from '../../support/needs.js';
 import { Program } from '../../support/process.js';
 import { SERVICE_SETTINGS } from '../../support/service.js';
 import { first } from '../../support/tls-set.js';
@@ -51,7 +52,7 @@ export async function spawnService(settings: Readonly<Record<string, string>>): 
 
 /** Creates and migrates a database on the first server of the run. It is dropped when the test ends. */
 export async function databaseOnMysql(): Promise<string> {
-  const [server] = inject('mysqlServers');
+  const [server] = supplies.mysqlServers;
   if (server === undefined) throw new Error('There is no server: the test must say that it needs one.');
   const url = await createMysqlDatabase(server);
   onTestFinished(() => dropMysqlDatabase(url));

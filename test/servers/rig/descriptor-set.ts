@@ -8,7 +8,7 @@ const run = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, '../../..');
 
 /** The folder that has `google/api` and `google/rpc`. */
-export const GOOGLE_FILES = join(ROOT, 'node_modules/google-proto-files');
+export const GOOGLE_FILES = join(ROOT, 'third_party/googleapis');
 
 /** The folder that has `greeter/v1/greeter.proto`. */
 export const OWN_FILES = join(ROOT, 'packages/transcoder/test/contract');

@@ -3,10 +3,7 @@ import { resolve } from 'node:path';
 import { originOf, startCommand } from '../../../packages/transcoder/test/support/running-command.js';
 
 /** The README of the transcoder. */
-export const README = readFileSync(
-  resolve(import.meta.dirname, '../../../packages/transcoder/README.md'),
-  'utf8',
-);
+const README = readFileSync(resolve(import.meta.dirname, '../../../packages/transcoder/README.md'), 'utf8');
 
 /**
  * Starts the command that the README names for a server, on any port. It stops when the test ends.

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
 import { codeOf, httpStatusOf } from '../../src/failures/failure.js';
 import { Code } from '../../src/gen/google/rpc/code_pb.js';
 
-const require = createRequire(import.meta.url);
-const published = readFileSync(require.resolve('google-proto-files/google/rpc/code.proto'), 'utf8');
+const CODES = `${import.meta.dirname}/../../../../third_party/googleapis/google/rpc/code.proto`;
+const published = readFileSync(CODES, 'utf8');
 const mappings = [...published.matchAll(/HTTP Mapping: (\d+).*\n\s+(\w+) = \d+;/g)].map((match) => ({
   name: match[2] ?? '',
   http: Number(match[1]),

@@ -1,8 +1,6 @@
 import { once } from 'node:events';
 import type { ServerHttp2Stream } from 'node:http2';
-import { createRequire } from 'node:module';
 import { createServer, type Socket } from 'node:net';
-import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { create, createFileRegistry, type DescMessage, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
@@ -27,7 +25,6 @@ import {
 } from '../support/reflecting-server.js';
 import { eventually } from '../support/running-command.js';
 
-const require = createRequire(import.meta.url);
 const insecure = { credentials: credentials.createInsecure() };
 
 const start = async (reflecting?: Reflecting) => opening(await startReflecting(reflecting));
@@ -79,7 +76,7 @@ describe('a contract by reflection', () => {
     const server = new Server();
     const includeDirs = [
       `${import.meta.dirname}/../contract`,
-      dirname(require.resolve('google-proto-files/package.json')),
+      `${import.meta.dirname}/../../../../third_party/googleapis`,
     ];
     new ReflectionService(loadSync('library/v1/library.proto', { includeDirs })).addToServer(server);
     const bind = promisify(server.bindAsync.bind(server));

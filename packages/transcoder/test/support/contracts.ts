@@ -1,35 +1,16 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import type { TestProject } from 'vitest/node';
 
 const require = createRequire(import.meta.url);
 const contract = resolve(import.meta.dirname, '../contract');
 /** The root of buf's paths: a folder above both the contract and the published files. */
 const root = resolve(import.meta.dirname, '../../../..');
-const published = relative(root, dirname(require.resolve('google-proto-files/package.json')));
-// The parts of google/api and google/rpc that import files from other folders.
-const beside = [
-  'api/apikeys',
-  'api/expr',
-  'api/servicecontrol',
-  'api/servicemanagement',
-  'api/serviceusage',
-  'rpc/context',
-];
 const workspace = {
   version: 'v2',
-  modules: [
-    { path: relative(root, contract) },
-    {
-      path: published,
-      includes: [`${published}/google/api`, `${published}/google/rpc`],
-      excludes: beside.map((folder) => `${published}/google/${folder}`),
-    },
-  ],
+  modules: [{ path: relative(root, contract) }, { path: 'third_party/googleapis' }],
 };
 const errorDetails = ['ErrorInfo', 'BadRequest', 'RequestInfo'].map((name) => `google.rpc.${name}`);
 const ofTypes = (...names: string[]): string[] => names.flatMap((name) => ['--type', name]);
@@ -48,9 +29,9 @@ const CONTRACTS: Readonly<Record<string, readonly string[]>> = {
   names: ofTypes('names.v1'),
 };
 
-/** Builds the contracts of the tests once for a run. */
-export default async function buildContracts({ provide }: TestProject): Promise<() => void> {
-  const folder = mkdtempSync(join(tmpdir(), 'contracts-'));
+/** Builds the contracts of the tests in a folder of this one. Returns its path. */
+export async function buildContracts(parent: string): Promise<string> {
+  const folder = mkdtempSync(join(parent, 'contracts-'));
   const buf = join(dirname(require.resolve('@bufbuild/buf/package.json')), 'bin/buf');
   await Promise.all(
     Object.entries(CONTRACTS).map(([name, filters]) => {
@@ -59,8 +40,5 @@ export default async function buildContracts({ provide }: TestProject): Promise<
       return promisify(execFile)(buf, args, { cwd: root });
     }),
   );
-  provide('contracts', folder);
-  return () => {
-    rmSync(folder, { recursive: true });
-  };
+  return folder;
 }

@@ -11,19 +11,14 @@ import {
   toBinary,
 } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema, MethodOptionsSchema } from '@bufbuild/protobuf/wkt';
-import { inject } from 'vitest';
+import { supplied } from '../../../../test/support/supplied.js';
 import { http } from '../../src/gen/google/api/annotations_pb.js';
 import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 
-declare module 'vitest' {
-  interface ProvidedContext {
-    /** The folder in which `contracts.ts` has built the contracts: `library.binpb`. */
-    contracts: string;
-  }
-}
+const folder = (await supplied('contracts')) as string;
 
 /** A contract that `contracts.ts` has built: a serialized google.protobuf.FileDescriptorSet. */
-const built = (name: string): Uint8Array => readFileSync(join(inject('contracts'), `${name}.binpb`));
+const built = (name: string): Uint8Array => readFileSync(join(folder, `${name}.binpb`));
 
 /** The contract of a library. */
 export const libraryDescriptorSet = built('library');

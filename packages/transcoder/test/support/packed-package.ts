@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { npmPackages } from '../../../../test/support/npm-packages.js';
 
 const run = promisify(execFile);
 const INSTALLED = resolve(import.meta.dirname, '../../../../node_modules');
@@ -13,9 +14,6 @@ const STRICT = [
   ...['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false'],
 ];
 
-const ATTW = join(INSTALLED, '.bin/attw');
-/** Installed by the tests that run it: it is large, and nothing else needs it. */
-const JEST = 'jest@30.5.2';
 
 /** A package of this repository as its users have it: packed, and installed in a separate folder. */
 export interface PackedPackage {
@@ -62,18 +60,15 @@ export async function installPacked(source: string, beside: readonly string[]): 
     run: runIn,
     compile: (file) => runIn('tsc', [...STRICT, file]),
     jest: async (test) => {
-      const place = await mkdtemp(join(tmpdir(), 'jest-'));
-      try {
-        await run('npm', ['install', '--silent', '--no-audit', '--no-fund', '--prefix', place, JEST]);
-        await writeFile(join(folder, 'required.test.js'), test);
-        await runIn('node', [join(place, 'node_modules/jest/bin/jest.js'), 'required.test.js']);
-      } finally {
-        await rm(place, { recursive: true });
-      }
+      const tools = await npmPackages({ jest: '30.5.2' });
+      await writeFile(join(folder, 'required.test.js'), test);
+      await runIn('node', [join(tools, 'jest/bin/jest.js'), 'required.test.js']);
     },
     typeProblems: async (untyped = []) => {
       const excluded = untyped.length === 0 ? [] : ['--exclude-entrypoints', ...untyped];
-      const checked = run(ATTW, [join(folder, tarball), '--no-emoji', '--no-color', ...excluded]);
+      const tools = await npmPackages({ '@arethetypeswrong/cli': '0.18.5' });
+      const options = ['--no-emoji', '--no-color', ...excluded];
+      const checked = run(join(tools, '.bin/attw'), [join(folder, tarball), ...options]);
       const failed = (error: unknown): string => (error as { stdout: string }).stdout;
       return checked.then(() => '', failed);
     },
