@@ -14,7 +14,6 @@ const STRICT = [
   ...['--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false'],
 ];
 
-
 /** A package of this repository as its users have it: packed, and installed in a separate folder. */
 export interface PackedPackage {
   /** The folder of the user's project. */
