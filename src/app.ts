@@ -139,11 +139,13 @@ async function openOperations({
   metrics.readiness(readiness);
   metrics.linesLeftOut(callLog.leftOut);
   const { host, port } = ops;
-  const server = await listenOrExplain('OPS_ADDRESS', joinAddress(host, port), () =>
-    startOpsServer(host, port, { readiness: () => readiness.report, metrics }),
-  );
-  closing.resource('listener for operators', () => server.close());
-  return { readiness, metrics, opsUrl: `http://${joinAddress(host, server.port)}` };
+  const pages = { readiness: () => readiness.report, metrics };
+  const opsUrl = await listenOrExplain('OPS_ADDRESS', joinAddress(host, port), async (_, realHost) => {
+    const server = await startOpsServer(realHost, port, pages);
+    closing.resource('listener for operators', () => server.close());
+    return `http://${joinAddress(realHost, server.port)}`;
+  });
+  return { readiness, metrics, opsUrl };
 }
 
 /** Starts the gRPC server. */
@@ -161,14 +163,13 @@ async function startGrpc(
   const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logCalls(callLog));
   // The gateway measures and logs its own requests, for which it needs only the caller from this pipeline.
   const pipelineOfGateway = pipelineObservedBy(tracing?.calls, nameCaller);
-  const { address, reflection } = config;
-  const server = await listenOrExplain('GRPC_ADDRESS', address, () =>
+  const server = await listenOrExplain('GRPC_ADDRESS', config.address, (address) =>
     startGrpcServer({
       address,
       methods,
       pipeline,
       health,
-      reflection,
+      reflection: config.reflection,
       limits,
       tls,
       observeStreaming: measured?.beginStreaming,
@@ -300,11 +301,11 @@ async function startRest(config: HttpConfig, pipeline: Pipeline | undefined, par
     });
   }
   const server = new HttpServer(gateway, limits, tls);
-  const realPort = await listenOrExplain('HTTP_ADDRESS', joinAddress(host, port), () =>
-    server.listen(host, port),
+  const address = await listenOrExplain('HTTP_ADDRESS', joinAddress(host, port), async (_, realHost) =>
+    joinAddress(realHost, await server.listen(realHost, port)),
   );
   closing.server('HTTP server', () => server.close(GRACE_MS));
-  return `${scheme}://${joinAddress(host, realPort)}${basePath}`;
+  return `${scheme}://${address}${basePath}`;
 }
 
 /** Opens a channel to the configured gRPC server or, if there is none, calls the pipeline in this process directly. */

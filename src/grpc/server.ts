@@ -112,6 +112,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     for (const path of REFLECTION_PATHS) requestMsOfStreaming.set(path, times.reflectionMs);
   }
 
+  const port = await listen(server, address, tls, times.patienceMs);
   const connections = new Connections({
     ...limits,
     ...times,
@@ -119,7 +120,6 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     mostStreams: STREAMS_PER_CALL * limits.maxCalls,
     onError: options.onConnectionError,
   });
-  const port = await listen(server, address, tls, times.patienceMs);
   for (const listener of http2ServersOf(server)) {
     connections.attach(listener);
     filterStreams(listener, (event) => {

@@ -59,25 +59,33 @@ const REFUSALS: readonly (readonly [code: string, words: string])[] = [
 ];
 
 /**
- * Listens on the address in a setting.
+ * Listens on the address in a setting. Where the kernel has no IPv6, `0.0.0.0` takes the place of `[::]`.
  *
+ * @param listen is called with the address, and with its host
  * @throws Error with the setting, its value and the cause in words
  */
 export async function listenOrExplain<T>(
   setting: string,
   address: string,
-  listen: () => Promise<T>,
+  listen: (address: string, host: string) => Promise<T>,
 ): Promise<T> {
+  const on = (each: string): Promise<T> => listen(each, splitAddress(each)?.host ?? '');
   return openOrExplain(`Cannot listen on ${setting}=${address}`, async () => {
     try {
-      return await listen();
+      return await on(address).catch((error: unknown) => {
+        if (!messageOf(error).includes('EAFNOSUPPORT')) throw error;
+        return on(address.replace('[::]', '0.0.0.0'));
+      });
     } catch (error) {
-      // grpc-js reports the error code only in its message.
-      const text = error instanceof Error ? error.message : '';
-      const words = REFUSALS.find(([code]) => text.includes(code))?.[1];
+      const words = REFUSALS.find(([code]) => messageOf(error).includes(code))?.[1];
       throw words === undefined ? error : new Error(words, { cause: error });
     }
   });
+}
+
+/** Holds the error code: grpc-js reports it nowhere else. */
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : '';
 }
 
 /** Logs what an operator should know before the service starts. */

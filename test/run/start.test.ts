@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, createServer, Server } from 'node:net';
 import { resolve } from 'node:path';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -16,6 +16,7 @@ import { readConfig } from '../../src/settings/config.js';
 import type { TokenKey } from '../../src/settings/tokens.js';
 import { FrameConnection } from '../support/frame-connection.js';
 import { freePort } from '../support/free-port.js';
+import { watchHealth } from '../support/health-client.js';
 import {
   ACK,
   DATA,
@@ -30,6 +31,7 @@ import {
 } from '../support/http2-frames.js';
 import { errorPacket } from '../support/mysql-packets.js';
 import { type Ended, Programs } from '../support/process.js';
+import { runningService } from '../support/running-service.js';
 import { SERVICE_SETTINGS } from '../support/service.js';
 
 const ER_HOST_IS_BLOCKED = 1129;
@@ -217,6 +219,39 @@ describe('an address to listen on', () => {
     await expect(listenOrExplain('GRPC_ADDRESS', '127.0.0.1:80', listen)).rejects.toThrow(
       `Cannot listen on GRPC_ADDRESS=127.0.0.1:80: ${words}`,
     );
+  });
+});
+
+/** Refuses to listen on IPv6 as a kernel without it does. */
+function withoutIpv6(): void {
+  const listen = Object.getOwnPropertyDescriptor(Server.prototype, 'listen')?.value as Server['listen'];
+  vi.spyOn(Server.prototype, 'listen').mockImplementation(function (this: Server, ...args: unknown[]) {
+    if (!JSON.stringify(args).includes('"::"')) return Reflect.apply(listen, this, args) as Server;
+    const error = Object.assign(new Error('listen EAFNOSUPPORT: address family not supported :::0'), {
+      code: 'EAFNOSUPPORT',
+    });
+    setImmediate(() => this.emit('error', error));
+    return this;
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+}
+
+describe('the addresses of [::]', () => {
+  const settings = { GRPC_ADDRESS: '[::]:0', HTTP_ADDRESS: '[::]:0', OPS_ADDRESS: '[::]:0' };
+
+  it.each<[string, string, () => void]>([
+    ['[::]', 'IPv4, too', () => undefined],
+    ['0.0.0.0', 'IPv4, where the kernel has no IPv6', withoutIpv6],
+  ])('are %s, and serve %s', async (host, _, prepare) => {
+    prepare();
+    const { grpcAddress, httpUrl, opsUrls } = await runningService({ settings });
+    const shown = [grpcAddress, httpUrl, ...opsUrls].map((each) => each.replace('http://', ''));
+    expect(shown.map((each) => each.slice(0, each.lastIndexOf(':')))).toEqual([host, host, host]);
+    const [grpc = '', rest = '', ops = ''] = shown.map((each) => each.replace(host, '127.0.0.1'));
+    expect((await fetch(`http://${rest}/healthz`)).status).toBe(200);
+    expect((await fetch(`http://${ops}/livez`)).status).toBe(200);
+    const statuses = watchHealth(grpc);
+    await expect.poll(() => statuses).toEqual(['SERVING']);
   });
 });
 
