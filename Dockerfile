@@ -16,7 +16,8 @@ WORKDIR /app
 COPY .npmrc package.json package-lock.json ./
 COPY packages/transcoder/package.json packages/transcoder/
 COPY packages/client/package.json packages/client/
-RUN --mount=type=cache,target=/root/.npm npm ci --omit=dev
+# COPY keeps the modes of a clone, which its umask may have closed to the user below.
+RUN --mount=type=cache,target=/root/.npm chmod -R a+rX . && npm ci --omit=dev
 COPY --from=build /app/packages/transcoder/dist ./packages/transcoder/dist
 COPY --from=build /app/dist ./dist
 
@@ -25,11 +26,12 @@ COPY --from=build /app/dist ./dist
 RUN install --directory --owner=node --group=node data
 USER node
 
-# A container's loopback interface cannot be reached from outside. The published ports decide who may call; 9464 is for
-# operators alone.
-ENV GRPC_ADDRESS=0.0.0.0:50051 HTTP_ADDRESS=0.0.0.0:8080 OPS_ADDRESS=0.0.0.0:9464
+# A container's loopback interface cannot be reached from outside, and a pod may have IPv6 alone. The published ports decide
+# who may call; 9464 is for operators alone.
+ENV GRPC_ADDRESS=[::]:50051 HTTP_ADDRESS=[::]:8080 OPS_ADDRESS=[::]:9464
 EXPOSE 50051 8080 9464
 
-HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["node", "dist/health-probe.js"]
+# In every role. Without an agent, which could ask a proxy.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["node", "-e", "require('http').get({ port: process.env.OPS_ADDRESS.split(':').pop(), path: '/livez', agent: false }, ({ statusCode }) => process.exit(statusCode === 200 ? 0 : 1))"]
 
 CMD ["node", "dist/main.js"]

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MIGRATIONS } from '../../src/store/migrations.js';
 import { type Database, engines } from '../support/engines.js';
-import { freePort } from '../support/free-port.js';
 import { describeOn } from '../support/needs.js';
 import { type Program, Programs } from '../support/process.js';
 import { created, getOver, httpUrlOf, ROUTE } from '../support/program-fixture.js';
@@ -70,11 +69,6 @@ describe('a service without settings', () => {
     expect(everything).not.toContain(token);
   });
 
-  it('passes the health probe of its container', async () => {
-    const probe = run('health-probe', { HTTP_ADDRESS: new URL(url).host });
-    await expect(probe.ended).resolves.toMatchObject({ exitCode: 0 });
-  });
-
   it.each(['GRPC_ADDRESS', 'HTTP_ADDRESS', 'OPS_ADDRESS'])(
     'makes a second service with its port as %s exit with code 1 and one line that says why',
     async (name) => {
@@ -130,12 +124,6 @@ describe('the programs', () => {
       '- JWT_AUDIENCE must be the aud of every token; got none.',
       '- DEADLINE_MS must be a whole number from 1 to 600000; got "-1".',
     ]);
-  });
-
-  it.each(['all', 'grpc'])('health-probe fails with ROLE=%s when nothing listens', async (role) => {
-    const address = `127.0.0.1:${await freePort()}`;
-    const settings = { ROLE: role, HTTP_ADDRESS: address, GRPC_ADDRESS: address };
-    await expect(run('health-probe', settings).ended).resolves.toMatchObject({ exitCode: 1 });
   });
 });
 

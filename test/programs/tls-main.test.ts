@@ -7,21 +7,19 @@ import { FREE_PORTS } from '../support/service.js';
 import { secureGet } from '../support/tls-client.js';
 
 const authority = createAuthority();
-const otherAuthority = createAuthority();
 
 function run(name: string, settings: Readonly<Record<string, string>>): Program {
   return programsOfTest().start(name, [], { ...FREE_PORTS, ...settings });
 }
 
 /** The settings of a service with a certificate. */
-function secured(clientAuthority?: string): Record<string, string> {
-  const files = new MountedFiles({ ...authority.issue(), ca: clientAuthority ?? '' });
-  const pair = { TLS_CERT_FILE: files.path('cert'), TLS_KEY_FILE: files.path('key') };
-  return clientAuthority === undefined ? pair : { ...pair, TLS_CLIENT_CA_FILE: files.path('ca') };
+function secured(): Record<string, string> {
+  const files = new MountedFiles({ ...authority.issue() });
+  return { TLS_CERT_FILE: files.path('cert'), TLS_KEY_FILE: files.path('key') };
 }
 
 describe('the service with TLS, as its own process', () => {
-  it('logs an https URL and passes its health probe', async () => {
+  it('logs an https URL', async () => {
     const settings = secured();
     const program = run('main', settings);
     const { http } = await program.line('listening');
@@ -29,8 +27,6 @@ describe('the service with TLS, as its own process', () => {
     await expect(secureGet(`${String(http)}/healthz`, { ca: authority.cert })).resolves.toMatchObject({
       status: 200,
     });
-    const probe = run('health-probe', { ...settings, HTTP_ADDRESS: new URL(String(http)).host });
-    await expect(probe.ended).resolves.toMatchObject({ exitCode: 0 });
   });
 
   it('exits and names the settings when the key does not match the certificate', async () => {
@@ -40,16 +36,5 @@ describe('the service with TLS, as its own process', () => {
     expect(stderr).toMatch(
       /^The service cannot start: The files of TLS_CERT_FILE, TLS_KEY_FILE .* is not the key of/,
     );
-  });
-
-  it.each<[string, number, string | undefined]>([
-    ['gRPC', 0, undefined],
-    ['gRPC with a client CA that signed its certificate', 0, authority.cert],
-    ['gRPC with a client CA that did not sign its certificate', 1, otherAuthority.cert],
-  ])('over %s, has a health probe that exits with code %i', async (_, exitCode, clientAuthority) => {
-    const settings = { ...secured(clientAuthority), ROLE: 'grpc' };
-    const { grpc } = await run('main', settings).line('listening');
-    const probe = run('health-probe', { ...settings, GRPC_ADDRESS: String(grpc) });
-    await expect(probe.ended).resolves.toMatchObject({ exitCode });
   });
 });

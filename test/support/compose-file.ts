@@ -17,6 +17,7 @@ interface ComposeService {
   readonly security_opt?: readonly string[];
   readonly mem_limit?: string;
   readonly stop_grace_period?: string;
+  readonly healthcheck?: { readonly test?: readonly string[] };
 }
 
 /** The parsed docker-compose.yml. */
@@ -42,4 +43,19 @@ export function environmentOf(
       (_, name: string, kind: string, text: string) => variables[name] ?? (kind === '-' ? text : SECRET),
     );
   return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, filled(value)]));
+}
+
+/** The last stage of the Dockerfile. */
+export const IMAGE =
+  readFileSync(join(ROOT, 'Dockerfile'), 'utf8')
+    .split(/^FROM /m)
+    .at(-1) ?? '';
+
+/** The words of the image's health check. */
+export const HEALTH_CHECK = JSON.parse(/^HEALTHCHECK .*?(\[.*)$/m.exec(IMAGE)?.[1] ?? '[]') as string[];
+
+/** The environment of the image. */
+export function imageEnvironment(): Record<string, string> {
+  const pairs = [...IMAGE.matchAll(/^ENV (.*)$/gm)].flatMap(([, line = '']) => line.split(' '));
+  return Object.fromEntries(pairs.map((pair) => pair.split('=') as [string, string]));
 }

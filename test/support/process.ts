@@ -28,7 +28,7 @@ export class Program {
   #stderr = '';
 
   /**
-   * @param name `main`, `migrate`, `token`, `health-probe`, or an absolute path without `.js`
+   * @param name `main`, `migrate`, `token`, or an absolute path without `.js`
    * @param settings its environment, besides PATH: it inherits nothing else from this process
    * @param group whether it runs in its own process group, as a terminal starts it; default: false
    */

@@ -1,8 +1,19 @@
 import { execFile } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, inject, it } from 'vitest';
+import { IMAGE } from '../../support/compose-file.js';
 
 const ROOT = resolve(import.meta.dirname, '../../..');
 const BUILD_LIMIT_MS = 180_000;
@@ -47,4 +58,23 @@ it('the image is built from the files in its context alone', { timeout: BUILD_LI
   await promisify(execFile)('sh', ['-ec', command], { cwd: folder });
   expect(existsSync(join(folder, 'dist/main.js'))).toBe(true);
   expect(existsSync(join(folder, 'packages/transcoder/dist/index.js'))).toBe(true);
+});
+
+it('the image can be read by its user though its files come from a clone under umask 077', async () => {
+  const folder = mkdtempSync(join(inject('temporaryFolder'), 'modes-'));
+  const app = join(folder, 'app');
+  for (const [, words = ''] of IMAGE.matchAll(/^COPY (?!--from)(.*) \S+$/gm))
+    for (const path of words.split(' ')) {
+      mkdirSync(dirname(join(app, path)), { recursive: true, mode: 0o700 });
+      cpSync(join(ROOT, path), join(app, path));
+      chmodSync(join(app, path), 0o600);
+    }
+  const command = /^RUN --mount=\S+ (.*)$/m.exec(IMAGE)?.[1] ?? 'false';
+  await promisify(execFile)('sh', ['-ec', command.replace('npm ci', 'true')], { cwd: app });
+  const closed = readdirSync(app, { recursive: true, encoding: 'utf8' }).filter((path) => {
+    const status = statSync(join(app, path));
+    const needed = status.isDirectory() ? 0o005 : 0o004;
+    return (status.mode & needed) !== needed;
+  });
+  expect(closed).toEqual([]);
 });
