@@ -13,7 +13,7 @@ async function exitOf([node = '', ...args]: readonly string[], opsUrl: string): 
   const env = { ...process.env, ...closed, OPS_ADDRESS: `[::]:${port}` };
   return promisify(execFile)(node, own, { env }).then(
     () => 0,
-    ({ code }: { code: number }) => code,
+    (error: unknown) => (error as { code: number }).code,
   );
 }
 
