@@ -55,6 +55,8 @@ export interface Dependencies {
   readonly logger: Logger;
   /** Milliseconds since the epoch; default: the system's clock. */
   readonly now?: () => number;
+  /** Milliseconds of a clock that never steps; default: `performance.now()`. */
+  readonly monotonic?: () => number;
   /** Generates a UUIDv7 for the given time; default: a random one. */
   readonly newId?: (nowMs: number) => string;
   /** Aborts a start that is waiting for the database. */

@@ -1,13 +1,7 @@
 import { hash } from 'node:crypto';
 import jsonwebtoken from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
-import {
-  ALGORITHM_NOT_ALLOWED,
-  type CurrentKeys,
-  type TrustedKey,
-  trustPublicKey,
-  trustSecret,
-} from './keys.js';
+import { ALGORITHM_NOT_ALLOWED, type TrustedKey, trustPublicKey, trustSecret } from './keys.js';
 import { type ClaimNames, type Claims, readClaims } from './claims.js';
 import type { RemoteKeySet } from './remote-key-set.js';
 import {
@@ -83,7 +77,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     token: string,
     signatureBytes: number,
     claims: Claims,
-    { keys, untilMs }: CurrentKeys,
+    keys: readonly TrustedKey[],
   ): AuthResult {
     for (const key of keys) {
       const fault = findFault(token, signatureBytes, key);
@@ -92,7 +86,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
         if (!claims.audiences.some((each) => audiences.includes(each)))
           return tokenInvalid(`The token's ${claims.audienceClaim} claim does not name this service.`);
         const { sub: subject, scopes, exp } = claims;
-        return { ok: true, caller: { subject, scopes }, rememberUntilMs: Math.min(exp * 1000, untilMs) };
+        return { ok: true, caller: { subject, scopes }, rememberUntilMs: exp * 1000 };
       }
       // Any other fault lies in the token itself, so the other keys would not accept it either.
       if (fault !== WRONG_SIGNATURE) return tokenInvalid(fault);
@@ -108,7 +102,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       if ('reason' in jwt) return jwt;
       const claims = readClaims(jwt.payload, options);
       if ('reason' in claims) return claims;
-      const judge = (found: CurrentKeys | Refusal) =>
+      const judge = (found: FoundKeys) =>
         'reason' in found ? found : verify(token, jwt.signatureBytes, claims, found);
       const found = findKeys(jwt.header);
       return found instanceof Promise ? found.then(judge) : judge(found);
@@ -116,7 +110,9 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   };
 }
 
-type FindKeys = (header: JsonObject) => CurrentKeys | Refusal | Promise<CurrentKeys | Refusal>;
+/** The keys that may have signed a token, at least one, or why there are none. */
+type FoundKeys = readonly TrustedKey[] | Refusal;
+type FindKeys = (header: JsonObject) => FoundKeys | Promise<FoundKeys>;
 
 function openKeys(key: VerificationKey): FindKeys {
   if (key.kind === 'secrets') return offer(key.secrets.map(trustSecret));
@@ -129,7 +125,7 @@ function offer(keys: readonly TrustedKey[]): FindKeys {
   if (keys.length === 0) throw new Error('There is no secret.');
   return ({ alg }) => {
     const allowed = keys.filter(({ algorithms }) => algorithms.some((each) => each === alg));
-    return allowed.length > 0 ? { keys: allowed, untilMs: Infinity } : tokenInvalid(ALGORITHM_NOT_ALLOWED);
+    return allowed.length > 0 ? allowed : tokenInvalid(ALGORITHM_NOT_ALLOWED);
   };
 }
 
@@ -166,13 +162,16 @@ export interface RememberingAuthenticator extends Authenticator {
  * Refusals are not cached.
  *
  * @param now milliseconds since the epoch
+ * @param keys what the tokens are verified by: another value empties the cache. Default: always the same
  */
 export function rememberTokens(
   authenticator: Authenticator,
   now: () => number = Date.now,
+  keys: () => object | undefined = () => undefined,
 ): RememberingAuthenticator {
   let hits = 0;
   let misses = 0;
+  let verifiedBy = keys();
   const accepted = new LRUCache<string, Accepted>({ max: MAX_TOKENS });
 
   function remember(key: string, result: AuthResult): AuthResult {
@@ -183,6 +182,9 @@ export function rememberTokens(
   return {
     authenticate(authorization) {
       if (authorization === '') return authenticator.authenticate(authorization);
+      const current = keys();
+      if (current !== verifiedBy) accepted.clear();
+      verifiedBy = current;
       const key = hash('sha256', authorization.replace(SCHEME, 'Bearer '), 'base64');
       const known = accepted.get(key);
       if (known !== undefined && known.rememberUntilMs > now()) {

@@ -12,14 +12,6 @@ export interface TrustedKey {
   readonly signatureBytes?: number;
 }
 
-/** The keys that may have signed a token. */
-export interface CurrentKeys {
-  /** At least one. */
-  readonly keys: readonly TrustedKey[];
-  /** When the keys must be looked up again, in milliseconds since the epoch. */
-  readonly untilMs: number;
-}
-
 /** The message for a token whose `alg` the key does not allow. */
 export const ALGORITHM_NOT_ALLOWED = "The token's alg is not allowed for the key.";
 

@@ -1,14 +1,14 @@
-import type { Algorithm } from 'jsonwebtoken';
+import { performance } from 'node:perf_hooks';
 import { findKey, type KeySet, NO_KEYS, readKeySet } from './key-set.js';
-import { ALGORITHM_NOT_ALLOWED, type CurrentKeys, PUBLIC_KEY_ALGORITHMS } from './keys.js';
+import { ALGORITHM_NOT_ALLOWED, PUBLIC_KEY_ALGORITHMS, type TrustedKey } from './keys.js';
 import { type JsonObject, type Refusal, tokenInvalid } from './token.js';
 
 /** The pause after a successful fetch, in milliseconds. */
 const REFRESH_MS = 300_000;
 /** The pause after a failed fetch, and the minimum time between fetches that calls ask for, in milliseconds. */
 const RETRY_MS = 60_000;
-/** The pause after a failed fetch before there has been a set, in milliseconds: nobody can be authenticated yet. */
-const FIRST_RETRY_MS = 1_000;
+/** The pause after a failed fetch while there is no set, in milliseconds: nobody can be authenticated. */
+const LOST_RETRY_MS = 1_000;
 /** The age at which the set is discarded if it cannot be fetched again, in milliseconds. */
 const LOST_AGE_MS = 3_600_000;
 /** The time limit of a fetch, in milliseconds. */
@@ -19,7 +19,7 @@ const MAX_WAITING = 256;
 interface RemoteKeySetOptions {
   /** `http:` or `https:`, without credentials; redirects are not followed. */
   readonly url: string;
-  /** Milliseconds since the epoch; default: the system's clock. */
+  /** The time in milliseconds, which steps of the system's clock do not change; default: `performance.now()`. */
   readonly now?: (() => number) | undefined;
   /** Calls the task once after the delay, unless the returned function is called before. Default: with `setTimeout`. */
   readonly later?: (task: () => void, delayMs: number) => () => void;
@@ -28,6 +28,9 @@ interface RemoteKeySetOptions {
   /** The time limit of a fetch, in milliseconds. Default: 3,000. */
   readonly fetchMs?: number | undefined;
 }
+
+/** The key of a token, or why there is none. */
+type FoundKey = readonly [TrustedKey] | Refusal;
 
 /**
  * - `fresh`: the latest fetch has brought the set.
@@ -38,7 +41,7 @@ type KeySetState = 'fresh' | 'usable' | 'lost';
 
 /**
  * The JSON Web Key Set (RFC 7517, section 5) at a URL. It is fetched at the start, then five minutes after each fetch or
- * one minute after a failed one (one second before there is a set), and for tokens whose key is unknown or ambiguous,
+ * one minute after a failed one (one second while there is no set), and for tokens whose key is unknown or ambiguous,
  * at most once a minute. Only calls with such tokens wait for the fetch, at most 256 at once.
  */
 export class RemoteKeySet {
@@ -50,11 +53,10 @@ export class RemoteKeySet {
   readonly #onProblem: NonNullable<RemoteKeySetOptions['onProblem']>;
   readonly #fetchMs: number;
   #becomeReady: () => void = () => undefined;
-  #keys: KeySet | undefined;
+  #keys = NO_KEYS;
   /** When the fetch that has brought the set, and the latest fetch, began. */
   #fetchedAtMs = -Infinity;
   #sentAtMs = -Infinity;
-  #nextFetchMs = -Infinity;
   /** Why the latest fetch failed, if it did. */
   #failure: Error | undefined;
   #fetching: Promise<void> | undefined;
@@ -65,7 +67,7 @@ export class RemoteKeySet {
   /** @throws Error when the URL is not allowed */
   constructor({
     url,
-    now = Date.now,
+    now = () => performance.now(),
     later = afterDelay,
     onProblem,
     fetchMs = FETCH_MS,
@@ -101,39 +103,35 @@ export class RemoteKeySet {
     return this.#failure === undefined ? 'fresh' : 'usable';
   }
 
+  /** The latest set, an object of its own after each fetch; without keys before there is a set, and once it is lost. */
+  get keys(): KeySet {
+    return this.#state === 'lost' ? NO_KEYS : this.#keys;
+  }
+
   /** The key of a token with this header. Never throws or rejects; asynchronous only when it waits for a fetch. */
-  find({ alg, kid }: JsonObject): CurrentKeys | Refusal | Promise<CurrentKeys | Refusal> {
+  find({ alg, kid }: JsonObject): FoundKey | Promise<FoundKey> {
     // HMAC is not allowed: anyone who can read the set could sign.
     const algorithm = PUBLIC_KEY_ALGORITHMS.find((allowed) => allowed === alg);
     if (algorithm === undefined) return tokenInvalid(ALGORITHM_NOT_ALLOWED);
     if (kid !== undefined && typeof kid !== 'string') return tokenInvalid("The token's kid is not a string.");
-    const { found, mayAppear } = this.#look(algorithm, kid);
-    if (!mayAppear) return found;
+    const look = () => findKey(this.keys, algorithm, kid);
+    const found = look();
+    if ('key' in found || !found.mayAppear) return this.#outcome(found);
     if (this.#now() >= this.#sentAtMs + RETRY_MS) void this.#fetch();
     const fetching = this.#fetching;
-    if (fetching === undefined) return found;
+    if (fetching === undefined) return this.#outcome(found);
     if (this.#waiting >= MAX_WAITING) return keysUnavailable(undefined, TOO_MANY_WAIT);
     this.#waiting++;
     return fetching.then(() => {
       this.#waiting--;
-      return this.#look(algorithm, kid).found;
+      return this.#outcome(look());
     });
   }
 
-  #look(
-    alg: Algorithm,
-    kid: string | undefined,
-  ): { readonly found: CurrentKeys | Refusal; readonly mayAppear: boolean } {
-    const state = this.#state;
-    const key = findKey(state === 'lost' ? NO_KEYS : (this.#keys ?? NO_KEYS), alg, kid);
-    if ('key' in key) {
-      // A cached token must not outlive a key that the next fetch no longer brings.
-      const untilMs = Math.min(this.#nextFetchMs, this.#fetchedAtMs + LOST_AGE_MS);
-      return { found: { keys: [key.key], untilMs }, mayAppear: false };
-    }
-    const { fault, mayAppear } = key;
-    const unavailable = state === 'lost' || (mayAppear && state === 'usable');
-    return { found: unavailable ? keysUnavailable(this.#failure) : tokenInvalid(fault), mayAppear };
+  #outcome(found: ReturnType<typeof findKey>): FoundKey {
+    if ('key' in found) return [found.key];
+    const unavailable = found.mayAppear && this.#state !== 'fresh';
+    return unavailable ? keysUnavailable(this.#failure) : tokenInvalid(found.fault);
   }
 
   /** Fetches the set unless a fetch is under way. Never rejects. */
@@ -143,10 +141,8 @@ export class RemoteKeySet {
 
   async #fetchOnce(): Promise<void> {
     this.#cancelNext();
-    this.#sentAtMs = this.#now();
-    // What is cached meanwhile is looked up again as if the fetch had failed.
-    this.#nextFetchMs = this.#sentAtMs + RETRY_MS;
-    const sentAtMs = this.#sentAtMs;
+    const sentAtMs = this.#now();
+    this.#sentAtMs = sentAtMs;
     try {
       this.#keys = readKeySet(await fetchJson(this.#url, this.#fetchMs));
       this.#fetchedAtMs = sentAtMs;
@@ -156,13 +152,8 @@ export class RemoteKeySet {
       this.#failure = error instanceof Error ? error : new Error(String(error));
       this.#onProblem(this.#failure, this.#state);
     }
-    if (!this.#closed) this.#fetchLater();
-  }
-
-  #fetchLater(): void {
-    const afterFailure = this.#keys === undefined ? FIRST_RETRY_MS : RETRY_MS;
-    const delayMs = this.#failure === undefined ? REFRESH_MS : afterFailure;
-    this.#nextFetchMs = this.#now() + delayMs;
+    if (this.#closed) return;
+    const delayMs = { fresh: REFRESH_MS, usable: RETRY_MS, lost: LOST_RETRY_MS }[this.#state];
     this.#cancelNext = this.#later(() => void this.#fetch(), delayMs);
   }
 }

@@ -28,10 +28,7 @@ export type AuthResult =
   | {
       readonly ok: true;
       readonly caller: Caller;
-      /**
-       * Until when this result may be cached, in milliseconds since the epoch: the token's `exp`, without the clock
-       * tolerance, or the time at which its key must be looked up again, whichever is sooner.
-       */
+      /** Until when this result may be cached, in milliseconds since the epoch: the token's `exp`, without tolerance. */
       readonly rememberUntilMs: number;
     }
   | Refusal;

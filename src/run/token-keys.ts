@@ -15,6 +15,8 @@ interface TokenKeysOptions {
   readonly logger: Logger;
   /** Milliseconds since the epoch; default: the system's clock. */
   readonly now?: (() => number) | undefined;
+  /** As in `RemoteKeySet`. */
+  readonly monotonic?: (() => number) | undefined;
   /** How often a key file is reread, in milliseconds; default: 10,000. */
   readonly fileCheckMs?: number | undefined;
 }
@@ -34,8 +36,8 @@ export interface TokenKeys {
 export function openTokenKeys(config: TokenConfig, options: TokenKeysOptions): TokenKeys {
   const { key } = config;
   const { now, fileCheckMs, closing, logger } = options;
-  const open = (verificationKey: VerificationKey): RememberingAuthenticator =>
-    rememberTokens(createAuthenticator({ ...config, key: verificationKey, now }), now);
+  const open = (verificationKey: VerificationKey, keys?: () => object): RememberingAuthenticator =>
+    rememberTokens(createAuthenticator({ ...config, key: verificationKey, now }), now, keys);
   const follow = (file: string, keyIn: (content: Buffer) => VerificationKey): RememberingAuthenticator => {
     const followed = new FollowedFiles({
       files: [file],
@@ -73,12 +75,12 @@ export function openTokenKeys(config: TokenConfig, options: TokenKeysOptions): T
       };
     case 'jwks': {
       const keySet = fetchKeySet(key.url, options);
-      return { authenticator: open({ kind: 'keySet', keySet }), keySet };
+      return { authenticator: open({ kind: 'keySet', keySet }, () => keySet.keys), keySet };
     }
   }
 }
 
-function fetchKeySet(url: string, { closing, logger, now }: TokenKeysOptions): RemoteKeySet {
+function fetchKeySet(url: string, { closing, logger, monotonic: now }: TokenKeysOptions): RemoteKeySet {
   let waiting = false;
   const keySet = new RemoteKeySet({
     url,

@@ -31,8 +31,8 @@ function withPublicKey(keys: KeyPair): Authenticator {
 }
 
 describe('a valid token', () => {
-  it('identifies the caller, its permissions and their expiry', () => {
-    expect(judge(signed({ ...CLAIMS, scope: 'routes:read' }))).toEqual({
+  it('identifies the caller, its permissions and their expiry', async () => {
+    expect(await judge(signed({ ...CLAIMS, scope: 'routes:read' }))).toEqual({
       ok: true,
       caller: { subject: 'alice', scopes: new Set(['routes:read']) },
       rememberUntilMs: CLAIMS.exp * 1000,
@@ -41,22 +41,28 @@ describe('a valid token', () => {
 
   it.each(['RS256', 'PS256'] as const)(
     'is refused without the leading zero byte of its signature: %s',
-    (alg) => {
+    async (alg) => {
       const { whole, short } = zeroFirst(RSA.privateKey, { alg }, CLAIMS);
       const subject = withPublicKey(RSA);
-      expect(subject.authenticate(`Bearer ${whole}`)).toMatchObject({ ok: true });
-      expect(subject.authenticate(`Bearer ${short}`)).toMatchObject({ ok: false, reason: 'TOKEN_INVALID' });
+      expect(await subject.authenticate(`Bearer ${whole}`)).toMatchObject({ ok: true });
+      expect(await subject.authenticate(`Bearer ${short}`)).toMatchObject({
+        ok: false,
+        reason: 'TOKEN_INVALID',
+      });
     },
   );
 
-  it('may come from jsonwebtoken, with the system clock', () => {
+  it('may come from jsonwebtoken, with the system clock', async () => {
     const byClock = createAuthenticator({
       key: { kind: 'secrets', secrets: [SECRET] },
       ...ACCEPTED,
     });
     const options = { subject: 'bob', issuer: ISSUER, audience: AUDIENCE, expiresIn: 60 };
     const token = jsonwebtoken.sign({ scope: 'routes:write' }, SECRET, options);
-    expect(byClock.authenticate(`Bearer ${token}`)).toMatchObject({ ok: true, caller: { subject: 'bob' } });
+    expect(await byClock.authenticate(`Bearer ${token}`)).toMatchObject({
+      ok: true,
+      caller: { subject: 'bob' },
+    });
   });
 });
 
@@ -72,21 +78,18 @@ describe('an authenticator with several secrets', () => {
     several.authenticate(`Bearer ${signJwt(key, { alg: 'HS256' }, claims)}`);
 
   it.each(keys.map((key, index) => [index + 1, key] as const))(
-    'accepts a token signed with secret %i',
-    (_, key) => {
-      expect(judged(key, CLAIMS)).toMatchObject({ ok: true });
+    'accepts a token signed with secret %i, until it has expired',
+    async (_, key) => {
+      expect(await judged(key, CLAIMS)).toMatchObject({ ok: true });
+      const expired = await judged(key, { ...CLAIMS, exp: NOW - 60 });
+      expect(expired).toMatchObject({ message: 'The token has expired.' });
     },
   );
 
-  it.each(keys.map((key, index) => [index + 1, key] as const))(
-    'reports that a token signed with secret %i has expired',
-    (_, key) => {
-      expect(judged(key, { ...CLAIMS, exp: NOW - 60 })).toMatchObject({ message: 'The token has expired.' });
-    },
-  );
-
-  it('refuses a token signed with another secret', () => {
-    expect(judged(SECRET_KEY, CLAIMS)).toMatchObject({ message: "The token's signature is not valid." });
+  it('refuses a token signed with another secret', async () => {
+    expect(await judged(SECRET_KEY, CLAIMS)).toMatchObject({
+      message: "The token's signature is not valid.",
+    });
   });
 
   it('needs at least one', () => {
@@ -102,8 +105,8 @@ describe('a token whose alg does not fit the key is refused:', () => {
     ['alg in lower case', authenticator, compact({ alg: 'hs256' }, CLAIMS)],
     ['PS384 for an RSA-PSS key with SHA-256', withPublicKey(PSS), compact({ alg: 'PS384' }, CLAIMS)],
     ['ES384 for P-256', withPublicKey(P_256), signJwt(P_256.privateKey, { alg: 'ES384' }, CLAIMS)],
-  ])('%s', (_, subject, token) => {
-    expect(subject.authenticate(`Bearer ${token}`)).toEqual({
+  ])('%s', async (_, subject, token) => {
+    expect(await subject.authenticate(`Bearer ${token}`)).toEqual({
       ok: false,
       reason: 'TOKEN_INVALID',
       message: "The token's alg is not allowed for the key.",
@@ -116,29 +119,29 @@ describe('a token is refused unless its signature is valid:', () => {
   const [header = '', , signature = ''] = good.split('.');
   const [, forged = ''] = signed({ ...CLAIMS, sub: 'mallory' }).split('.');
 
-  it('the signature of another payload', () => {
-    expect(judge([header, forged, signature].join('.'))).toEqual({
+  it('the signature of another payload', async () => {
+    expect(await judge([header, forged, signature].join('.'))).toEqual({
       ok: false,
       reason: 'TOKEN_INVALID',
       message: "The token's signature is not valid.",
     });
   });
 
-  it('no signature at all', () => {
-    expect(judge(compact({ alg: 'HS256' }, CLAIMS))).toMatchObject({
+  it('no signature at all', async () => {
+    expect(await judge(compact({ alg: 'HS256' }, CLAIMS))).toMatchObject({
       message: 'The token has no signature.',
     });
   });
 
-  it('an invalid signature, before exp, iss and aud are checked', () => {
+  it('an invalid signature, before exp, iss and aud are checked', async () => {
     const stale = compact({ alg: 'HS256' }, { ...CLAIMS, exp: 1, iss: 'x', aud: 'x' }, Buffer.alloc(32));
-    expect(judge(stale)).toMatchObject({ message: "The token's signature is not valid." });
+    expect(await judge(stale)).toMatchObject({ message: "The token's signature is not valid." });
   });
 });
 
 describe('an authenticator', () => {
-  it('refuses a request without a token', () => {
-    expect(authenticator.authenticate('')).toMatchObject({ ok: false, reason: 'TOKEN_MISSING' });
+  it('refuses a request without a token', async () => {
+    expect(await authenticator.authenticate('')).toMatchObject({ ok: false, reason: 'TOKEN_MISSING' });
   });
 
   it.each([
@@ -152,41 +155,32 @@ describe('an authenticator', () => {
     );
   });
 
-  it('reads its clock to the millisecond', () => {
+  it('reads its clock to the millisecond', async () => {
     const key = { kind: 'secrets', secrets: [SECRET] } as const;
     const now = (): number => NOW * 1000 + 600;
     const byClock = createAuthenticator({ ...ACCEPTED, key, now });
     const expiring = (exp: number) => byClock.authenticate(`Bearer ${signed({ ...CLAIMS, exp })}`);
-    expect(expiring(NOW - 4.3)).toMatchObject({ ok: true });
-    expect(expiring(NOW - 4.5)).toMatchObject({ message: 'The token has expired.' });
+    expect(await expiring(NOW - 4.3)).toMatchObject({ ok: true });
+    expect(await expiring(NOW - 4.5)).toMatchObject({ message: 'The token has expired.' });
   });
 });
 
-describe('an authenticator returns a result synchronously, without throwing, for', () => {
-  it('any bytes in the parts of a token', () => {
+describe('an authenticator returns a result, without throwing, for', () => {
+  it('any bytes in the parts of a token', async () => {
     const bytes = fc.uint8Array({ maxLength: 64 }).map((array) => Buffer.from(array));
-    fc.assert(
-      fc.property(bytes, bytes, bytes, (...parts) => {
-        expect(judge(compact(...parts))).toHaveProperty('ok');
+    await fc.assert(
+      fc.asyncProperty(bytes, bytes, bytes, async (...parts) => {
+        expect(await judge(compact(...parts))).toHaveProperty('ok');
       }),
     );
   });
 
-  it('any payload with a valid signature, which it refuses for missing claims', () => {
-    const payload = fc.json().map((json) => Buffer.from(json));
-    fc.assert(
-      fc.property(payload, (part) => {
-        expect(judge(signed(part))).toMatchObject({ ok: false, reason: 'TOKEN_INVALID' });
-      }),
-    );
-  });
-
-  it('any value of a claim, with a valid signature', () => {
+  it('any value of a claim, with a valid signature', async () => {
     const name = fc.constantFrom('iss', 'aud', 'sub', 'exp', 'nbf', 'scope', 'scp', '__proto__', 'toString');
-    fc.assert(
-      fc.property(name, fc.jsonValue(), (claim, value) => {
+    await fc.assert(
+      fc.asyncProperty(name, fc.jsonValue(), async (claim, value) => {
         const payload = Buffer.from(JSON.stringify({ ...CLAIMS, [claim]: value }));
-        expect(judge(signed(payload))).toHaveProperty('ok');
+        expect(await judge(signed(payload))).toHaveProperty('ok');
       }),
     );
   });
@@ -240,11 +234,11 @@ describe('an accepted token', () => {
 
   it.each(['bearer good', 'BEARER good', 'Bearer  good', 'bEaReR     good'])(
     'is verified once, even when a later request spells it %j',
-    (spelled) => {
+    async (spelled) => {
       const inner = recording();
       const tokens = rememberTokens(inner, () => 0);
-      void tokens.authenticate('Bearer good');
-      void tokens.authenticate(spelled);
+      await tokens.authenticate('Bearer good');
+      await tokens.authenticate(spelled);
       expect(inner.asked).toEqual(['Bearer good']);
       expect(tokens.remembered.entries).toBe(1);
     },
@@ -252,40 +246,37 @@ describe('an accepted token', () => {
 
   it.each(['good', 'Bearergood', ' Bearer good', 'Bearer Bearer good'])(
     'is not returned for the value %j, which holds no token or another one',
-    (value) => {
+    async (value) => {
       const inner = recording();
       const tokens = rememberTokens(inner, () => 0);
-      void tokens.authenticate('Bearer good');
-      void tokens.authenticate(value);
+      await tokens.authenticate('Bearer good');
+      await tokens.authenticate(value);
       expect(inner.asked).toEqual(['Bearer good', value]);
     },
   );
 
-  it('is not returned for another token', () => {
+  it('is not returned for another token', async () => {
     const tokens = rememberTokens(recording(), () => 0);
-    void tokens.authenticate('good-a');
-    expect(tokens.authenticate('good-b')).toMatchObject({ caller: { subject: 'good-b' } });
+    await tokens.authenticate('good-a');
+    expect(await tokens.authenticate('good-b')).toMatchObject({ caller: { subject: 'good-b' } });
   });
 });
 
 describe('a refused credential', () => {
-  it.each(['bad', ''])('is checked each time: %j', (value) => {
+  it.each(['bad', ''])('is checked each time: %j', async (value) => {
     const inner = recording();
     const tokens = rememberTokens(inner);
-    expect([tokens.authenticate(value), tokens.authenticate(value)]).toEqual([
-      expect.objectContaining({ ok: false }),
-      expect.objectContaining({ ok: false }),
-    ]);
+    for (const each of [value, value]) expect(await tokens.authenticate(each)).toMatchObject({ ok: false });
     expect(inner.asked).toHaveLength(2);
   });
 });
 
-it('the token cache counts its hits, misses and entries', () => {
+it('the token cache counts its hits, misses and entries', async () => {
   let nowMs = 0;
   const tokens = rememberTokens(recording(), () => nowMs);
-  for (const value of ['good', 'good', 'bad', '', 'good-b', 'good']) void tokens.authenticate(value);
+  for (const value of ['good', 'good', 'bad', '', 'good-b', 'good']) await tokens.authenticate(value);
   expect(tokens.remembered).toEqual({ hits: 2, misses: 3, entries: 2 });
   nowMs = EXPIRES_AT_MS;
-  void tokens.authenticate('good');
+  await tokens.authenticate('good');
   expect(tokens.remembered).toMatchObject({ hits: 2, misses: 4 });
 });

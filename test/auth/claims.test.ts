@@ -10,18 +10,20 @@ const withRawClaim = (claim: string): string =>
   signed(Buffer.from(`${JSON.stringify(CLAIMS).slice(0, -1)},${claim}}`));
 
 describe('a required claim', () => {
-  it.each(['iss', 'aud', 'sub', 'exp'])('is named when it is missing: %s', (name) => {
-    expect(judge(withClaims({ [name]: undefined }))).toEqual({
+  it.each(['iss', 'aud', 'sub', 'exp'])('is named when it is missing: %s', async (name) => {
+    expect(await judge(withClaims({ [name]: undefined }))).toEqual({
       ok: false,
       reason: 'TOKEN_INVALID',
       message: `The token has no ${name} claim.`,
     });
   });
 
-  it('is not read from __proto__', () => {
+  it('is not read from __proto__', async () => {
     const { sub, ...rest } = CLAIMS;
     const payload = `${JSON.stringify(rest).slice(0, -1)},"__proto__":{"sub":"${sub}"}}`;
-    expect(judge(signed(Buffer.from(payload)))).toMatchObject({ message: 'The token has no sub claim.' });
+    expect(await judge(signed(Buffer.from(payload)))).toMatchObject({
+      message: 'The token has no sub claim.',
+    });
   });
 });
 
@@ -53,16 +55,16 @@ describe('a token is refused for an invalid claim, which the message names:', ()
     ['scp', 'false', false, STRINGS],
     ['scp', 'a list with a number', ['routes:read', 5], STRINGS],
     ['scp', 'an object', { 'routes:read': true }, STRINGS],
-  ])('%s: %s', (name, _, value, wanted) => {
-    expect(judge(withClaims({ [name]: value }))).toEqual({
+  ])('%s: %s', async (name, _, value, wanted) => {
+    expect(await judge(withClaims({ [name]: value }))).toEqual({
       ok: false,
       reason: 'TOKEN_INVALID',
       message: `The token's ${name} claim is not ${wanted}.`,
     });
   });
 
-  it('exp: a number that no double can hold', () => {
-    expect(judge(withRawClaim('"exp":1e999'))).toMatchObject({
+  it('exp: a number that no double can hold', async () => {
+    expect(await judge(withRawClaim('"exp":1e999'))).toMatchObject({
       message: "The token's exp claim is not a NumericDate.",
     });
   });
@@ -74,12 +76,12 @@ describe('the subject', () => {
     ['255 characters of four bytes', '🗝'.repeat(255)],
     ['a space', ' '],
     ['a URL', 'https://issuer.test/users/7?a=b#c'],
-  ])('may be %s', (_, sub) => {
-    expect(judge(withClaims({ sub }))).toMatchObject({ ok: true, caller: { subject: sub } });
+  ])('may be %s', async (_, sub) => {
+    expect(await judge(withClaims({ sub }))).toMatchObject({ ok: true, caller: { subject: sub } });
   });
 
-  it('is the last one when the token has two', () => {
-    expect(judge(withRawClaim('"sub":"bob"'))).toMatchObject({ caller: { subject: 'bob' } });
+  it('is the last one when the token has two', async () => {
+    expect(await judge(withRawClaim('"sub":"bob"'))).toMatchObject({ caller: { subject: 'bob' } });
   });
 });
 
@@ -104,8 +106,8 @@ describe('the scopes', () => {
     ['those of scope and scp together', { scope: 'a b', scp: ['b', 'c'] }, ['a', 'b', 'c']],
     ['not split inside a list', { scp: ['routes:read routes:write'] }, ['routes:read routes:write']],
     ['case-sensitive', { scope: 'Routes:Read' }, ['Routes:Read']],
-  ])('are %s', (_, claims, scopes) => {
-    expect(judge(withClaims(claims))).toMatchObject({ ok: true, caller: { scopes: new Set(scopes) } });
+  ])('are %s', async (_, claims, scopes) => {
+    expect(await judge(withClaims(claims))).toMatchObject({ ok: true, caller: { scopes: new Set(scopes) } });
   });
 });
 
@@ -113,8 +115,8 @@ describe('the iss and aud claims', () => {
   it.each([
     ['the audience in a list', { aud: ['others.test', AUDIENCE] }],
     ['the audience alone in a list', { aud: [AUDIENCE] }],
-  ])('are accepted with %s', (_, claims) => {
-    expect(judge(withClaims(claims))).toMatchObject({ ok: true });
+  ])('are accepted with %s', async (_, claims) => {
+    expect(await judge(withClaims(claims))).toMatchObject({ ok: true });
   });
 
   it.each([
@@ -138,8 +140,8 @@ describe('the iss and aud claims', () => {
     ],
     ['an empty issuer', { iss: '' }, "The token's iss claim is not the expected issuer."],
     ['an empty list of audiences', { aud: [] }, "The token's aud claim does not name this service."],
-  ])('are refused with %s', (_, claims, message) => {
-    expect(judge(withClaims(claims))).toEqual({
+  ])('are refused with %s', async (_, claims, message) => {
+    expect(await judge(withClaims(claims))).toEqual({
       ok: false,
       reason: 'TOKEN_INVALID',
       message,
@@ -153,8 +155,8 @@ describe('a token, with a tolerance of 5 seconds,', () => {
     ['expired 4.9 s ago', { exp: NOW - 4.9 }],
     ['valid from now on', { nbf: NOW }],
     ['valid in 5 s', { nbf: NOW + 5 }],
-  ])('is accepted when %s', (_, claims) => {
-    expect(judge(withClaims(claims))).toMatchObject({ ok: true });
+  ])('is accepted when %s', async (_, claims) => {
+    expect(await judge(withClaims(claims))).toMatchObject({ ok: true });
   });
 
   it.each([
@@ -164,8 +166,8 @@ describe('a token, with a tolerance of 5 seconds,', () => {
     ['expired at zero', { exp: 0 }, 'The token has expired.'],
     ['valid in 6 s', { nbf: NOW + 6 }, 'The token is not valid yet.'],
     ['valid in 5.1 s', { nbf: NOW + 5.1 }, 'The token is not valid yet.'],
-  ])('is refused when %s', (_, claims, message) => {
-    expect(judge(withClaims(claims))).toMatchObject({ ok: false, reason: 'TOKEN_INVALID', message });
+  ])('is refused when %s', async (_, claims, message) => {
+    expect(await judge(withClaims(claims))).toMatchObject({ ok: false, reason: 'TOKEN_INVALID', message });
   });
 });
 
@@ -201,27 +203,27 @@ describe('the scopes in a claim inside objects', () => {
     ['a.b', { 'a.b': 'x', a: { b: 'y' } }, ['x']],
     ['https://api.example/roles', { 'https://api.example/roles': ['x'] }, ['x']],
     ['/a/b, c ,d', { a: { b: 'x' }, c: ['y'], d: 'z', scope: 'not-read', scp: 5 }, ['x', 'y', 'z']],
-  ])('%s of %j are %j', (name, claims, scopes) => {
-    expect(judgeBy({ JWT_SCOPE_CLAIMS: name }, claims)).toMatchObject({
+  ])('%s of %j are %j', async (name, claims, scopes) => {
+    expect(await judgeBy({ JWT_SCOPE_CLAIMS: name }, claims)).toMatchObject({
       ok: true,
       caller: { scopes: new Set(scopes) },
     });
   });
 
-  it('may be in a member called __proto__, if the token has it itself', () => {
+  it('may be in a member called __proto__, if the token has it itself', async () => {
     const payload = `${JSON.stringify(CLAIMS).slice(0, -1)},"a":{"__proto__":{"b":"x"}}}`;
     const scopeClaims = [{ name: '/a/__proto__/b', path: ['a', '__proto__', 'b'] }];
     const key = { kind: 'secrets', secrets: [SECRET] } as const;
     const subject = createAuthenticator({ ...ACCEPTED, scopeClaims, key, now: () => NOW * 1_000 });
-    expect(subject.authenticate(`Bearer ${signed(Buffer.from(payload))}`)).toMatchObject({
+    expect(await subject.authenticate(`Bearer ${signed(Buffer.from(payload))}`)).toMatchObject({
       caller: { scopes: new Set(['x']) },
     });
   });
 
   it.each([{ b: {} }, { b: 5 }, { b: ['x', 5] }, { b: false }])(
     'refuse the token, which names the claim, if they are of another type: %j',
-    (a) => {
-      expect(judgeBy({ JWT_SCOPE_CLAIMS: '/a/b' }, { a })).toEqual({
+    async (a) => {
+      expect(await judgeBy({ JWT_SCOPE_CLAIMS: '/a/b' }, { a })).toEqual({
         ok: false,
         reason: 'TOKEN_INVALID',
         message: "The token's /a/b claim is not a string or an array of strings.",
@@ -233,13 +235,15 @@ describe('the scopes in a claim inside objects', () => {
 describe('the audience', () => {
   const FOREIGN = "The token's aud claim does not name this service.";
 
-  it.each(['one', 'two'])('may be any of JWT_AUDIENCE: %s', (aud) => {
-    expect(judgeBy({ JWT_AUDIENCE: 'one, two' }, { aud })).toMatchObject({ ok: true });
-    expect(judgeBy({ JWT_AUDIENCE: 'one, two' }, { aud: ['other', aud] })).toMatchObject({ ok: true });
+  it.each(['one', 'two'])('may be any of JWT_AUDIENCE: %s', async (aud) => {
+    expect(await judgeBy({ JWT_AUDIENCE: 'one, two' }, { aud })).toMatchObject({ ok: true });
+    expect(await judgeBy({ JWT_AUDIENCE: 'one, two' }, { aud: ['other', aud] })).toMatchObject({ ok: true });
   });
 
-  it('is none of JWT_AUDIENCE', () => {
-    expect(judgeBy({ JWT_AUDIENCE: 'one, two' }, { aud: 'one, two' })).toMatchObject({ message: FOREIGN });
+  it('is none of JWT_AUDIENCE', async () => {
+    expect(await judgeBy({ JWT_AUDIENCE: 'one, two' }, { aud: 'one, two' })).toMatchObject({
+      message: FOREIGN,
+    });
   });
 
   const BY_CLIENT = { JWT_AUDIENCE: 'client-1,client-2', JWT_AUDIENCE_CLAIM: 'client_id' };
@@ -272,12 +276,14 @@ describe('the audience', () => {
       { aud: undefined },
       { message: 'The token has no aud claim, and no client_id claim in its place.' },
     ],
-  ])('with JWT_AUDIENCE_CLAIM: the claim %s', (_, claims, expected) => {
-    expect(judgeBy(BY_CLIENT, claims)).toMatchObject(expected);
+  ])('with JWT_AUDIENCE_CLAIM: the claim %s', async (_, claims, expected) => {
+    expect(await judgeBy(BY_CLIENT, claims)).toMatchObject(expected);
   });
 
-  it('may be in an object', () => {
+  it('may be in an object', async () => {
     const settings = { ...BY_CLIENT, JWT_AUDIENCE_CLAIM: '/client/id' };
-    expect(judgeBy(settings, { aud: undefined, client: { id: 'client-1' } })).toMatchObject({ ok: true });
+    expect(await judgeBy(settings, { aud: undefined, client: { id: 'client-1' } })).toMatchObject({
+      ok: true,
+    });
   });
 });

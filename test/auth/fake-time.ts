@@ -6,13 +6,17 @@ interface Task {
   readonly run: () => void;
 }
 
-/** Time that passes only when a test says so. It begins at {@link NOW}. */
+/** Time that passes only when a test says so. The system's clock begins at {@link NOW}. */
 export class FakeTime {
-  #nowMs = NOW * 1_000;
+  #nowMs = 0;
+  #systemMs = NOW * 1_000;
   readonly #tasks = new Set<Task>();
 
-  /** Milliseconds since the epoch. */
-  readonly now = (): number => this.#nowMs;
+  /** Milliseconds since the epoch, by the system's clock. */
+  readonly now = (): number => this.#systemMs + this.#nowMs;
+
+  /** Milliseconds of a clock that never steps. */
+  readonly monotonic = (): number => this.#nowMs;
 
   /** Calls the task once after the delay, unless the returned function is called before. */
   readonly later = (run: () => void, delayMs: number): (() => void) => {
@@ -20,6 +24,11 @@ export class FakeTime {
     this.#tasks.add(task);
     return () => this.#tasks.delete(task);
   };
+
+  /** Sets the system's clock forward, or back, as a wrong time server does. */
+  step(ms: number): void {
+    this.#systemMs += ms;
+  }
 
   /** Lets time pass, and then begins the tasks that are due. */
   pass(ms: number): void {

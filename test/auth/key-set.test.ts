@@ -32,12 +32,12 @@ describe('the key that the kid names', () => {
     const p384 = jwk(P_384.publicKey, { kid: 'p-384' });
     const p521 = jwk(P_521.publicKey, { kid: 'p-521', use: 'sig', key_ops: ['verify'] });
     const issuer = await TestIssuer.start(RSA_JWK, EC_JWK, p384, p521);
-    expect(issuer.judge(key, { alg, kid })).toMatchObject({ ok: true, caller: { subject: 'alice' } });
+    expect(await issuer.judge(key, { alg, kid })).toMatchObject({ ok: true, caller: { subject: 'alice' } });
   });
 
   it('is the only key of the set that is tried', async () => {
     const issuer = await TestIssuer.start(RSA_JWK, jwk(SMALL_RSA.publicKey, { kid: 'other' }));
-    expect(issuer.judge(SMALL_RSA.privateKey, { alg: 'RS256', kid: 'rsa' })).toMatchObject({
+    expect(await issuer.judge(SMALL_RSA.privateKey, { alg: 'RS256', kid: 'rsa' })).toMatchObject({
       reason: 'TOKEN_INVALID',
       message: "The token's signature is not valid.",
     });
@@ -47,13 +47,13 @@ describe('the key that the kid names', () => {
     'may have the member %s with null, as if it were absent',
     async (name) => {
       const issuer = await TestIssuer.start({ ...RSA_JWK, [name]: null });
-      expect(issuer.judge(RSA.privateKey, { alg: 'RS256', kid: 'rsa' })).toMatchObject({ ok: true });
+      expect(await issuer.judge(RSA.privateKey, { alg: 'RS256', kid: 'rsa' })).toMatchObject({ ok: true });
     },
   );
 
   it.each([null, 5, 'rsa', [RSA_JWK]])('stands beside an entry that is no object: %j', async (entry) => {
     const issuer = await TestIssuer.start(entry as object, RSA_JWK);
-    expect(issuer.judge(RSA.privateKey, { alg: 'RS256', kid: 'rsa' })).toMatchObject({ ok: true });
+    expect(await issuer.judge(RSA.privateKey, { alg: 'RS256', kid: 'rsa' })).toMatchObject({ ok: true });
   });
 });
 
@@ -90,7 +90,7 @@ describe('a token is refused, whatever its signature, when', () => {
       jwk(P_256.publicKey, { kid: 'twice' }),
       jwk(RSA.publicKey, { kid: 'twice' }),
     );
-    expect(issuer.judge(key, header)).toMatchObject({ ok: false, reason: 'TOKEN_INVALID', message });
+    expect(await issuer.judge(key, header)).toMatchObject({ ok: false, reason: 'TOKEN_INVALID', message });
   });
 });
 
@@ -116,35 +116,32 @@ describe('a set is no key set when its only key', () => {
 
 describe('a token without kid', () => {
   it.each<readonly [string, JsonWebKey]>([
-    ...UNFIT,
     ['has another alg', jwk(NEXT_RSA.publicKey, { kid: 'other', alg: 'RS512' })],
     ['is of another type', jwk(P_256.publicKey, {})],
   ])('fits no key that %s', async (_, unfit) => {
     const issuer = await TestIssuer.start(unfit, EC_JWK);
-    expect(issuer.judge(NEXT_RSA.privateKey, { alg: 'RS256' })).toMatchObject({
-      reason: 'TOKEN_INVALID',
-      message: NONE_FITS,
-    });
+    const refusal = { reason: 'TOKEN_INVALID', message: NONE_FITS };
+    expect(await issuer.judge(NEXT_RSA.privateKey, { alg: 'RS256' })).toMatchObject(refusal);
     await issuer.replaceKeys(unfit, jwk(RSA.publicKey, {}));
-    expect(issuer.judge(RSA.privateKey, { alg: 'RS256' })).toMatchObject({ ok: true });
+    expect(await issuer.judge(RSA.privateKey, { alg: 'RS256' })).toMatchObject({ ok: true });
   });
 
   it('is refused, whichever key signed it, while several keys fit its alg', async () => {
     const issuer = await TestIssuer.start(RSA_JWK, jwk(NEXT_RSA.publicKey, {}), EC_JWK);
     const refusal = { ok: false, reason: 'TOKEN_INVALID', message: AMBIGUOUS };
-    expect(issuer.judge(RSA.privateKey, { alg: 'RS256' })).toEqual(refusal);
-    expect(issuer.judge(NEXT_RSA.privateKey, { alg: 'RS256' })).toEqual(refusal);
-    expect(issuer.judge(RSA.privateKey, { alg: 'RS256', kid: 'rsa' })).toMatchObject({ ok: true });
-    expect(issuer.judge(P_256.privateKey, { alg: 'ES256' })).toMatchObject({ ok: true });
+    expect(await issuer.judge(RSA.privateKey, { alg: 'RS256' })).toEqual(refusal);
+    expect(await issuer.judge(NEXT_RSA.privateKey, { alg: 'RS256' })).toEqual(refusal);
+    expect(await issuer.judge(RSA.privateKey, { alg: 'RS256', kid: 'rsa' })).toMatchObject({ ok: true });
+    expect(await issuer.judge(P_256.privateKey, { alg: 'ES256' })).toMatchObject({ ok: true });
   });
 
   it('is the only one that a key without kid verifies', async () => {
     const issuer = await TestIssuer.start({ ...jwk(RSA.publicKey, {}), kid: null });
     for (const kid of ['rsa', 'undefined', 'null', ''])
-      expect(issuer.judge(RSA.privateKey, { alg: 'RS256', kid })).toMatchObject({
+      expect(await issuer.judge(RSA.privateKey, { alg: 'RS256', kid })).toMatchObject({
         reason: 'TOKEN_INVALID',
         message: UNKNOWN_KID,
       });
-    expect(issuer.judge(RSA.privateKey, { alg: 'RS256' })).toMatchObject({ ok: true });
+    expect(await issuer.judge(RSA.privateKey, { alg: 'RS256' })).toMatchObject({ ok: true });
   });
 });

@@ -69,7 +69,7 @@ describe('the key set', () => {
   it('is fetched directly even if the environment names a proxy', async () => {
     vi.stubEnv('http_proxy', 'http://127.0.0.1:9');
     vi.stubEnv('HTTP_PROXY', 'http://127.0.0.1:9');
-    expect(judgeRsa(await TestIssuer.start(RSA_JWK))).toMatchObject({ ok: true });
+    expect(await judgeRsa(await TestIssuer.start(RSA_JWK))).toMatchObject({ ok: true });
   });
 
   it('is not fetched for a token that no key could verify', async () => {
@@ -85,7 +85,7 @@ describe('the key set', () => {
     const issuer = await TestIssuer.start(RSA_JWK);
     issuer.server.publish(EC_JWK);
     issuer.time.pass(MINUTE_MS - 1);
-    expect(judgeEc(issuer)).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
+    expect(await judgeEc(issuer)).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
     issuer.time.pass(1);
     expect(await judgeEc(issuer)).toMatchObject({ ok: true });
     expect(issuer.server.requests).toBe(2);
@@ -109,8 +109,8 @@ describe('the key set', () => {
     issuer.keySet.close();
     response.end(JSON.stringify({ keys: [EC_JWK] }));
     // The set is there once its key is known.
-    await vi.waitFor(() => {
-      expect(judgeEc(issuer)).toMatchObject({ ok: true });
+    await vi.waitFor(async () => {
+      expect(await judgeEc(issuer)).toMatchObject({ ok: true });
     });
     issuer.time.pass(10 * MINUTE_MS);
     expect(issuer.server.requests).toBe(2);
@@ -123,7 +123,7 @@ describe('a call whose key is known never waits', () => {
     void held(issuer);
     issuer.time.pass(11 * MINUTE_MS);
     // More than may wait.
-    for (let count = 0; count < 300; count++) expect(judgeRsa(issuer)).toMatchObject({ ok: true });
+    for (let count = 0; count < 300; count++) expect(await judgeRsa(issuer)).toMatchObject({ ok: true });
   });
 
   it('while others, whose keys are unknown or ambiguous, wait for a fetch', async () => {
@@ -132,8 +132,8 @@ describe('a call whose key is known never waits', () => {
     issuer.time.pass(MINUTE_MS);
     const waiting = [judgeNameless(issuer), judgeUnknown(issuer)];
     const response = await arrived;
-    expect(judgeRsa(issuer)).toMatchObject({ ok: true });
-    expect(judgeNameless(issuer, P_256.privateKey, 'ES256')).toMatchObject({ ok: true });
+    expect(await judgeRsa(issuer)).toMatchObject({ ok: true });
+    expect(await judgeNameless(issuer, P_256.privateKey, 'ES256')).toMatchObject({ ok: true });
     response.end(JSON.stringify({ keys: [RSA_JWK] }));
     expect(await Promise.all(waiting.map((each) => Promise.resolve(each)))).toMatchObject([
       { ok: true },
@@ -146,8 +146,8 @@ describe('a call whose key is known never waits', () => {
     await issuer.server.stop();
     issuer.time.pass(MINUTE_MS);
     expect(await judgeNameless(issuer)).toMatchObject({ reason: 'KEYS_UNAVAILABLE', message: UNAVAILABLE });
-    expect(judgeRsa(issuer)).toMatchObject({ ok: true });
-    expect(judgeNameless(issuer, P_256.privateKey, 'ES256')).toMatchObject({ ok: true });
+    expect(await judgeRsa(issuer)).toMatchObject({ ok: true });
+    expect(await judgeNameless(issuer, P_256.privateKey, 'ES256')).toMatchObject({ ok: true });
   });
 });
 
@@ -172,7 +172,7 @@ describe('callers whose key is unknown or ambiguous', () => {
     const issuer = await TestIssuer.start(RSA_JWK);
     issuer.time.pass(MINUTE_MS);
     for (let count = 0; count < 20; count++)
-      expect(judgeNameless(issuer, NEXT_RSA.privateKey)).toMatchObject({ reason: 'TOKEN_INVALID' });
+      expect(await judgeNameless(issuer, NEXT_RSA.privateKey)).toMatchObject({ reason: 'TOKEN_INVALID' });
     expect(issuer.server.requests).toBe(1);
   });
 
@@ -183,52 +183,53 @@ describe('callers whose key is unknown or ambiguous', () => {
     const waiting = Array.from({ length: 256 }, async () => judgeUnknown(issuer));
     const response = await arrived;
     for (let count = 0; count < 20; count++)
-      expect(judgeUnknown(issuer)).toEqual({
+      expect(await judgeUnknown(issuer)).toEqual({
         ok: false,
         reason: 'KEYS_UNAVAILABLE',
         message: 'Too many calls wait for the keys that verify tokens. Try again.',
         cause: undefined,
       });
-    expect(judgeRsa(issuer)).toMatchObject({ ok: true });
+    expect(await judgeRsa(issuer)).toMatchObject({ ok: true });
     response.end(JSON.stringify({ keys: [RSA_JWK] }));
     for (const result of await Promise.all(waiting.map((each) => Promise.resolve(each))))
       expect(result).toMatchObject({ message: UNKNOWN_KID });
     const next = held(issuer);
     issuer.time.pass(MINUTE_MS);
-    expect(judgeUnknown(issuer)).toBeInstanceOf(Promise);
+    const again = judgeUnknown(issuer);
     (await next).end();
+    expect(await again).toMatchObject({ message: UNAVAILABLE });
   });
 });
 
 describe('a token without kid', () => {
   it('is accepted again within a minute of the end of a rotation, and its old key refused', async () => {
     const issuer = await TestIssuer.start(RSA_JWK, NEXT_RSA_JWK);
-    expect(judgeNameless(issuer, NEXT_RSA.privateKey)).toMatchObject({ message: AMBIGUOUS });
+    expect(await judgeNameless(issuer, NEXT_RSA.privateKey)).toMatchObject({ message: AMBIGUOUS });
     issuer.server.publish(NEXT_RSA_JWK);
     issuer.time.pass(MINUTE_MS);
     expect(await judgeNameless(issuer, NEXT_RSA.privateKey)).toMatchObject({ ok: true });
-    expect(judgeNameless(issuer)).toMatchObject({ message: "The token's signature is not valid." });
+    expect(await judgeNameless(issuer)).toMatchObject({ message: "The token's signature is not valid." });
   });
 
   it('that is cached is refused after the fetch that brings a second key, as if it were not cached', async () => {
     const issuer = await TestIssuer.start(RSA_JWK);
-    void judgeNameless(issuer);
-    expect(judgeNameless(issuer)).toMatchObject({ ok: true });
+    await judgeNameless(issuer);
+    expect(await judgeNameless(issuer)).toMatchObject({ ok: true });
     expect(issuer.authenticator.remembered.hits).toBe(1);
     await issuer.replaceKeys(RSA_JWK, NEXT_RSA_JWK);
-    expect(judgeNameless(issuer)).toMatchObject({ reason: 'TOKEN_INVALID', message: AMBIGUOUS });
+    expect(await judgeNameless(issuer)).toMatchObject({ reason: 'TOKEN_INVALID', message: AMBIGUOUS });
   });
 });
 
 describe('a withdrawn key', () => {
   it('is refused once the set is fetched again, even if its token is cached', async () => {
     const issuer = await TestIssuer.start(RSA_JWK);
-    void judgeRsa(issuer);
-    expect(judgeRsa(issuer)).toMatchObject({ ok: true });
+    await judgeRsa(issuer);
+    expect(await judgeRsa(issuer)).toMatchObject({ ok: true });
     expect(issuer.authenticator.remembered.hits).toBe(1);
     await issuer.replaceKeys(EC_JWK);
-    expect(judgeRsa(issuer)).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
-    expect(judgeEc(issuer)).toMatchObject({ ok: true });
+    expect(await judgeRsa(issuer)).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
+    expect(await judgeEc(issuer)).toMatchObject({ ok: true });
   });
 
   it('is refused within ten minutes, even if its token is cached while the set is fetched, after a failure', async () => {
@@ -238,8 +239,8 @@ describe('a withdrawn key', () => {
     const arrived = held(issuer);
     issuer.time.pass(MINUTE_MS);
     const response = await arrived;
-    void judgeRsa(issuer);
-    expect(judgeRsa(issuer)).toMatchObject({ ok: true });
+    await judgeRsa(issuer);
+    expect(await judgeRsa(issuer)).toMatchObject({ ok: true });
     expect(issuer.authenticator.remembered.hits).toBe(1);
     response.end(JSON.stringify({ keys: [EC_JWK] }));
     issuer.server.publish(EC_JWK);
@@ -249,12 +250,39 @@ describe('a withdrawn key', () => {
   });
 });
 
+describe('when the clock of the system steps', () => {
+  it.each([-60, 60])('by %i minutes, a withdrawn key is refused as soon as otherwise', async (minutes) => {
+    const issuer = await TestIssuer.start(RSA_JWK);
+    expect(await judgeRsa(issuer)).toMatchObject({ ok: true });
+    issuer.time.step(minutes * MINUTE_MS);
+    await issuer.replaceKeys(EC_JWK);
+    expect(await judgeRsa(issuer)).toMatchObject({ reason: 'TOKEN_INVALID', message: UNKNOWN_KID });
+  });
+
+  it('back, a key that was published later is still found', async () => {
+    const issuer = await TestIssuer.start(RSA_JWK);
+    issuer.server.publish(EC_JWK);
+    issuer.time.step(-60 * MINUTE_MS);
+    issuer.time.pass(MINUTE_MS);
+    expect(await judgeEc(issuer)).toMatchObject({ ok: true });
+  });
+
+  it('forward, as after a sleep, the known keys stay in use, and an expired token is refused', async () => {
+    const issuer = await TestIssuer.start(RSA_JWK);
+    await issuer.server.stop();
+    issuer.time.step(120 * MINUTE_MS);
+    expect(await judgeRsa(issuer)).toMatchObject({ ok: true });
+    issuer.time.step(24 * 60 * MINUTE_MS);
+    expect(await judgeRsa(issuer)).toMatchObject({ message: 'The token has expired.' });
+  });
+});
+
 describe('while the key set cannot be fetched', () => {
   it('and never could, a token is neither valid nor invalid', async () => {
     const issuer = await TestIssuer.create({ keys: [] });
     await issuer.server.stop();
     await issuer.begin();
-    expect(judgeRsa(issuer)).toEqual({
+    expect(await judgeRsa(issuer)).toEqual({
       ok: false,
       reason: 'KEYS_UNAVAILABLE',
       message: UNAVAILABLE,
@@ -272,10 +300,10 @@ describe('while the key set cannot be fetched', () => {
     expect(issuer.problems).toHaveLength(300);
     await issuer.server.listen(port);
     await issuer.pass(SECOND_MS - 1);
-    expect(judgeRsa(issuer)).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
+    expect(await judgeRsa(issuer)).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
     await issuer.pass(1);
     await issuer.keySet.ready;
-    expect(judgeRsa(issuer)).toMatchObject({ ok: true });
+    expect(await judgeRsa(issuer)).toMatchObject({ ok: true });
     expect(issuer.server.requests).toBe(1);
   });
 
@@ -285,8 +313,8 @@ describe('while the key set cannot be fetched', () => {
     await issuer.pass(59 * MINUTE_MS);
     expect(await judgeUnknown(issuer)).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
     issuer.time.pass(MINUTE_MS - 1);
-    void judgeRsa(issuer);
-    expect(judgeRsa(issuer)).toMatchObject({ ok: true });
+    await judgeRsa(issuer);
+    expect(await judgeRsa(issuer)).toMatchObject({ ok: true });
     expect(issuer.authenticator.remembered.hits).toBe(1);
     await issuer.pass(1);
     for (const judge of [judgeRsa, judgeEc])
@@ -298,7 +326,7 @@ describe('while the key set cannot be fetched', () => {
     for (let count = 0; count < 6; count++) await issuer.pass(5 * MINUTE_MS);
     await issuer.server.stop();
     await issuer.pass(60 * MINUTE_MS - 1);
-    expect(judgeRsa(issuer)).toMatchObject({ ok: true });
+    expect(await judgeRsa(issuer)).toMatchObject({ ok: true });
   });
 
   it('it is tried again each minute, and each failure is reported while the known keys stay in use', async () => {
@@ -313,23 +341,23 @@ describe('while the key set cannot be fetched', () => {
     expect(issuer.problems).toEqual([failure, failure]);
   });
 
-  it('it is found again after more than an hour', async () => {
+  it('it is found again within a second after more than an hour', async () => {
     const issuer = await TestIssuer.start(RSA_JWK);
     const { port } = issuer.server;
     await issuer.server.stop();
     await issuer.pass(120 * MINUTE_MS);
     expect(issuer.keySet.ageMs).toBe(120 * MINUTE_MS);
     await issuer.server.listen(port);
-    await issuer.pass(MINUTE_MS);
+    await issuer.pass(SECOND_MS);
     expect(issuer.keySet.ageMs).toBe(0);
-    expect(judgeRsa(issuer)).toMatchObject({ ok: true });
+    expect(await judgeRsa(issuer)).toMatchObject({ ok: true });
   });
 
   it('a known kid with the wrong alg is still refused', async () => {
     const issuer = await TestIssuer.start(RSA_JWK);
     await issuer.server.stop();
     await issuer.pass(5 * MINUTE_MS);
-    expect(issuer.judge(P_256.privateKey, { alg: 'ES256', kid: 'rsa' })).toMatchObject({
+    expect(await issuer.judge(P_256.privateKey, { alg: 'ES256', kid: 'rsa' })).toMatchObject({
       message: "The token's kid does not name a key for its alg.",
     });
   });
@@ -359,13 +387,7 @@ describe('a fetch fails, and the keys in use stay, with', () => {
     ['a valid body with a status other than 200', (_, response) => response.writeHead(203).end(KEYS)],
     ['a redirect to valid keys', redirect],
     ['a body that is not JSON', (_, response) => response.end('<html>')],
-    ['JSON that is not a key set', (_, response) => response.end('{"keys":5}')],
     ['a set without keys', (_, response) => response.end('{"keys":[]}')],
-    ['a set whose only key is not an object', (_, response) => response.end('{"keys":[5]}')],
-    [
-      'a set whose only key is for encryption',
-      (_, response) => response.end(JSON.stringify({ keys: [{ ...RSA_JWK, use: 'enc' }] })),
-    ],
     ['bytes that are not UTF-8', (_, response) => response.end(Buffer.from([0x22, 0xff, 0x22]))],
     ['a closed connection', ({ socket }) => socket.destroy()],
     ['a body cut short', (_, response) => response.writeHead(200, { 'content-length': 9_999 }).end(KEYS)],
@@ -380,8 +402,8 @@ describe('a fetch fails, and the keys in use stay, with', () => {
     await issuer.pass(5 * MINUTE_MS);
     expect(issuer.server.requests).toBe(2);
     expect(issuer.problems).toEqual([[expect.any(Error), 'usable']]);
-    expect(judgeEc(issuer)).toMatchObject({ ok: true });
-    expect(judgeRsa(issuer)).toMatchObject({ reason: 'KEYS_UNAVAILABLE', message: UNAVAILABLE });
+    expect(await judgeEc(issuer)).toMatchObject({ ok: true });
+    expect(await judgeRsa(issuer)).toMatchObject({ reason: 'KEYS_UNAVAILABLE', message: UNAVAILABLE });
   });
 
   it('an endless response, which is abandoned after a MiB, however fast it arrives', async () => {
@@ -399,7 +421,7 @@ describe('a fetch fails, and the keys in use stay, with', () => {
       });
     });
     await issuer.begin();
-    expect(judgeRsa(issuer)).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
+    expect(await judgeRsa(issuer)).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
     await closed;
     // The socket buffers hold a few MiB more.
     expect(sent).toBeLessThan(32 * 1_048_576);

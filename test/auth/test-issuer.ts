@@ -29,17 +29,22 @@ export class TestIssuer {
   readonly problems: (readonly [Error, string])[] = [];
 
   private constructor(server: KeySetServer, fetchMs: number) {
-    const { now, later } = this.time;
+    const { now, monotonic, later } = this.time;
     this.server = server;
     this.keySet = new RemoteKeySet({
       url: server.url,
-      now,
+      now: monotonic,
       later,
       fetchMs,
       onProblem: (...problem) => this.problems.push(problem),
     });
     const key = { kind: 'keySet', keySet: this.keySet } as const;
-    this.authenticator = rememberTokens(createAuthenticator({ ...ACCEPTED, key, now }), now);
+    const { keySet } = this;
+    this.authenticator = rememberTokens(
+      createAuthenticator({ ...ACCEPTED, key, now }),
+      now,
+      () => keySet.keys,
+    );
   }
 
   /** Starts an issuer whose keys are not fetched yet. */
