@@ -5,8 +5,8 @@ import type { FollowedTls } from '../edge/tls.js';
 import type { Limits } from '../settings/config.js';
 
 const CHANNEL_OPTIONS = {
-  // Far larger than any response, which is hardly larger than its request.
-  'grpc.max_receive_message_length': 256 * 1024,
+  // A server that has moved is looked up at once, and not up to 30 seconds later.
+  'grpc.dns_min_time_between_resolutions_ms': 1_000,
   // Drops the connection to a silent server after 15 seconds, even without calls: this service allows such pings.
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 5_000,
