@@ -1,6 +1,10 @@
 // Builds as `tsc --build` does, and says on stderr what it builds: nothing if all is up to date.
 import { dirname, relative } from 'node:path';
-import ts from 'typescript';
+
+const { default: ts } = await import('typescript').catch(() => {
+  process.stderr.write('To build the service, install what it is built with, too: npm ci --include=dev\n');
+  process.exit(1);
+});
 
 const PROJECTS = ['tsconfig.build.json', 'packages/client/tsconfig.build.json'];
 

@@ -4,7 +4,8 @@ import { parseArgs } from 'node:util';
 import jwt from 'jsonwebtoken';
 import { isSubject } from '../auth/claims.js';
 import { readScopes, readTokens } from '../settings/config.js';
-import { localSecret, secretsIn, type TokenConfig, type TokenKey } from '../settings/tokens.js';
+import { localSecret } from '../settings/local-secret.js';
+import { secretsIn, type TokenConfig, type TokenKey } from '../settings/tokens.js';
 import type { Terminal } from './process.js';
 
 /** A number and its unit: seconds, minutes, hours or days. */

@@ -7,7 +7,8 @@ import {
 } from '../auth/authenticator.js';
 import { RemoteKeySet } from '../auth/remote-key-set.js';
 import { FollowedFiles } from '../files/followed-files.js';
-import { localSecret, secretsIn, type TokenConfig } from '../settings/tokens.js';
+import { localSecret } from '../settings/local-secret.js';
+import { secretsIn, type TokenConfig } from '../settings/tokens.js';
 import type { Closing } from './closing.js';
 
 interface TokenKeysOptions {

@@ -1,15 +1,13 @@
-import { type Database, databaseOf, isDatabaseGiven } from './database-url.js';
 import {
   ADDRESS_FORM,
   checkTarget,
   grpcAddressOf,
   type HostAndPort,
   opsAddressOf,
-  refuseMisspelled,
-  type SettingName,
-  SettingsReader,
   splitAddress,
-} from './reader.js';
+} from './addresses.js';
+import { type Database, databaseOf, isDatabaseGiven } from './database-url.js';
+import { refuseMisspelled, type SettingName, SettingsReader } from './reader.js';
 import { isLocalMode, type Scopes, scopesOf, type TokenConfig, tokensOf } from './tokens.js';
 import { tracesOf } from './traces.js';
 

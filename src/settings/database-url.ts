@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { isLoopback, type SettingsReader } from './reader.js';
+import { isLoopback } from './addresses.js';
+import type { SettingsReader } from './reader.js';
 
 /** A database of a MySQL or MariaDB server. */
 export interface MysqlDatabase {
@@ -22,7 +23,8 @@ export type Database = MysqlDatabase | { readonly engine: 'sqlite'; readonly fil
 /** The scheme of a URL; a single letter is a Windows drive instead. */
 const SCHEME = /^[a-z][a-z\d+.-]+:/i;
 const MYSQL_PORT = 3306;
-const WRONG_FORM = 'must be mysql://user:password@host:port/database or sqlite:path; got another form.';
+const WRONG_FORM =
+  'must be mysql://user:password@host:port/database, in user and password with %23 for #, %2F for /, %3F for ? and %25 for %, or sqlite:path; got another form.';
 
 /**
  * Parses `DATABASE_URL`: `mysql://user:password@host:port/database` (percent-encoded), with TLS options or a unix socket
@@ -114,6 +116,8 @@ const PARAMETER_NAME_MAX = 32;
 /** @throws Error as `parseDatabaseUrl` does, for a parameter that is unknown, empty or there twice */
 function checkParameters(parameters: URLSearchParams): void {
   for (const name of parameters.keys()) {
+    // Behind a raw question mark in a password, it is a part of that.
+    if (name.includes('@')) throw new Error(WRONG_FORM);
     if (!PARAMETERS.includes(name))
       throw new Error(
         `must have no parameters but ${PARAMETERS.join(', ')}; got ${JSON.stringify(name.slice(0, PARAMETER_NAME_MAX))}.`,

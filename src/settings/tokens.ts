@@ -1,17 +1,3 @@
-import { randomBytes, randomUUID } from 'node:crypto';
-import {
-  closeSync,
-  constants,
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  type Stats,
-  writeFileSync,
-} from 'node:fs';
-import { dirname, resolve } from 'node:path';
 import type { Database } from './database-url.js';
 import type { SettingName, SettingsReader } from './reader.js';
 
@@ -176,8 +162,15 @@ function publicKeyOf(settings: SettingsReader): TokenKey | undefined {
 function jwksOf(settings: SettingsReader): TokenKey | undefined {
   const url = settings.given('JWT_JWKS_URL');
   if (url === undefined) return undefined;
-  if (!/^https?:$/.test(URL.canParse(url) ? new URL(url).protocol : ''))
+  const protocol = URL.canParse(url) ? new URL(url).protocol : '';
+  if (!/^https?:$/.test(protocol))
     settings.refuse('JWT_JWKS_URL', 'must be an http or https URL; got another form.');
+  // Node's fetch has no option for a single call, and with an agent of our own no proxy of the environment.
+  if (protocol === 'https:' && !settings.checksCertificates)
+    settings.refuse(
+      'JWT_JWKS_URL',
+      'must be fetched from a server whose certificate is checked; got NODE_TLS_REJECT_UNAUTHORIZED=0, with which anybody could replace the keys.',
+    );
   return { kind: 'jwks', url };
 }
 
@@ -202,64 +195,4 @@ export function secretsIn(content: Buffer): string[] {
     );
   if (secrets.length >= 1 && secrets.length <= MAX_SECRETS) return secrets;
   throw new Error(`It must hold 1 to ${MAX_SECRETS} secrets, one a line; got ${secrets.length}.`);
-}
-
-/** Never follows a symbolic link that somebody has planted. */
-const TO_READ = constants.O_RDONLY | constants.O_NOFOLLOW;
-/** Creates a new file; fails if the file exists or the path is a symbolic link. */
-const TO_MAKE = 'wx';
-/** The permission bits of everybody except the owner. */
-const OTHERS = 0o077;
-
-/**
- * The secret of local mode: 32 random bytes in hexadecimal, generated on first use, readable only by its owner.
- *
- * @throws Error that names the file by its full path, unless it is a regular file, accessible to this user alone, with
- *   such a secret
- */
-export function localSecret(path: string): string {
-  const file = resolve(path);
-  try {
-    if (lstatSync(file, { throwIfNoEntry: false }) === undefined) makeSecret(file);
-    checkOwn(file, lstatSync(file));
-    const descriptor = openSync(file, TO_READ);
-    const secret = readFileSync(descriptor, 'utf8').trim();
-    closeSync(descriptor);
-    if (/^[0-9a-f]{64}$/.test(secret)) return secret;
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === undefined) throw error;
-    throw new Error(
-      `The local secret ${file} cannot be used: ${message}. Let this user read and write it and its folder, or set JWT_SECRET.`,
-      { cause: error },
-    );
-  }
-  throw new Error(
-    `The file ${file} does not hold a secret of 64 hexadecimal digits. Delete it to get a new one.`,
-  );
-}
-
-function checkOwn(file: string, status: Stats): void {
-  if (!status.isFile()) throw new Error(`${file} is not a regular file. Delete it to get a new secret.`);
-  // Without numeric user ids, as on Windows, the mode has no meaning either.
-  const user = process.getuid?.();
-  if (user === undefined) return;
-  if (status.uid !== user)
-    throw new Error(`The file ${file} belongs to another user. Delete it to get a new secret.`);
-  if ((status.mode & OTHERS) !== 0)
-    throw new Error(`The file ${file} is open to other users. Close it with: chmod 600 ${file}`);
-}
-
-function makeSecret(file: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const draft = `${file}.${randomUUID()}`;
-  writeFileSync(draft, randomBytes(32).toString('hex'), { mode: 0o600, flag: TO_MAKE });
-  try {
-    // Creating a hard link is atomic, so two processes that start together agree on one secret.
-    linkSync(draft, file);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  } finally {
-    rmSync(draft);
-  }
 }

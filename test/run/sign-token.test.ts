@@ -106,7 +106,12 @@ it.each<[string, string[], Record<string, string>, string]>([
     '--scope and --sub and --ttl',
   ],
   ['all options', [], { npm_config_scope: 'routes:read', npm_config_sub: 'me' }, '--scope and --sub'],
-  ['one of two options', ['--sub', 'me'], { npm_config_scope: 'routes:read' }, '--scope'],
+  [
+    'one of two options, not the other, which npm has read, too',
+    ['--sub=me'],
+    { npm_config_scope: 'routes:read', npm_config_sub: 'me' },
+    '--scope',
+  ],
 ])('there is a hint to use -- when npm has kept %s', (_, args, env, kept) => {
   const { stderr } = end(args, { ...SETTINGS, ...env });
   expect(stderr).toBe(`npm has kept ${kept} for itself: write -- before them.\n${USAGE}`);

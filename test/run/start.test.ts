@@ -1,9 +1,10 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer, Server } from 'node:net';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { pino } from 'pino';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { firstBlock } from '../../bench/load/hpack.js';
 import {
   abortsAfterSessionError,
@@ -80,6 +81,23 @@ describe('a start on a database without TLS', () => {
     const url = `${urlOf(3306)}?ssl-mode=DISABLED`;
     expect(warningsOf({ ...SERVICE_SETTINGS, DATABASE_URL: url })).toEqual([]);
   });
+});
+
+it('npm start after an install without the packages for development says so in one line', () => {
+  const script = resolve(import.meta.dirname, '../../scripts/build.mjs');
+  const folder = mkdtempSync(join(inject('temporaryFolder'), 'production-'));
+  copyFileSync(script, join(folder, 'build.mjs'));
+  const { status, stderr } = spawnSync(process.execPath, ['build.mjs'], { cwd: folder, encoding: 'utf8' });
+  expect({ status, stderr }).toEqual({
+    status: 1,
+    stderr: 'To build the service, install what it is built with, too: npm ci --include=dev\n',
+  });
+});
+
+it('git gives every script the line ends that a shell needs, also on Windows', () => {
+  const scripts = ['scripts/check.sh', 'scripts/dev.sh', '.ci/run'];
+  const { stdout } = spawnSync('git', ['check-attr', 'eol', '--', ...scripts], { encoding: 'utf8' });
+  expect(stdout).toBe(scripts.map((script) => `${script}: eol: lf\n`).join(''));
 });
 
 const ABORTABLE =

@@ -17,6 +17,8 @@ const PARTIES = { JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
 const JWT = { JWT_SECRET: SECRET, ...PARTIES };
 const COLLECTOR = { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector.test:4318' };
 const SQLITE = { DATABASE_URL: 'sqlite:data/routes.db' };
+const WRONG_FORM =
+  'must be mysql://user:password@host:port/database, in user and password with %23 for #, %2F for /, %3F for ? and %25 for %, or sqlite:path; got another form.';
 const MYSQL = { DATABASE_URL: 'mysql://u:p@db:3307/routes' };
 
 let folder: string;
@@ -155,8 +157,8 @@ describe('a setting', () => {
   });
 
   it('DATABASE_URL_FILE names a file with the URL, and white space around the URL is ignored', () => {
-    const env = { DATABASE_URL_FILE: fileOf(` ${MYSQL.DATABASE_URL}\n`) };
-    expect(readMigration(env).database).toEqual(readMigration(MYSQL).database);
+    const env = { DATABASE_URL_FILE: fileOf(' sqlite:/x.db\n') };
+    expect(readMigration(env).database).toEqual({ engine: 'sqlite', file: '/x.db' });
   });
 
   it.each<[string, object]>([
@@ -287,6 +289,13 @@ describe('invalid settings', () => {
       ['JWT_JWKS_URL must be an http or https URL; got another form.'],
     ],
     [
+      'a key set over TLS whose server nobody checks',
+      { JWT_JWKS_URL: 'https://i.test/keys', NODE_TLS_REJECT_UNAUTHORIZED: '0', ...PARTIES, ...SQLITE },
+      [
+        'JWT_JWKS_URL must be fetched from a server whose certificate is checked; got NODE_TLS_REJECT_UNAUTHORIZED=0, with which anybody could replace the keys.',
+      ],
+    ],
+    [
       'a secret without issuer and audience',
       { JWT_SECRET: SECRET, ...SQLITE },
       [
@@ -322,12 +331,15 @@ describe('invalid settings', () => {
     'mysql://u:p@h/d#x',
     'mysql://u:%zz@h/d',
     'mysql:///d',
+    'mysql://u:p#hush@h/d',
+    'mysql://u:1/hush@h/d',
+    'mysql://u:1?hush@h/d',
+    'mysql://u:1/hush?hush@h/d',
+    'mysql://u:5%@h/d',
     'routes.db',
     'sqlite:',
   ])('such as DATABASE_URL=%s are reported without their value', (url) => {
-    expect(problemsOf({ ...JWT, DATABASE_URL: url })).toEqual([
-      'DATABASE_URL must be mysql://user:password@host:port/database or sqlite:path; got another form.',
-    ]);
+    expect(problemsOf({ ...JWT, DATABASE_URL: url })).toEqual([`DATABASE_URL ${WRONG_FORM}`]);
   });
 
   it.each([
@@ -368,7 +380,7 @@ describe('invalid settings', () => {
 
   it('such as a DATABASE_URL_FILE with an invalid URL are reported without their value', () => {
     expect(problemsOf({ ...JWT, DATABASE_URL_FILE: fileOf('postgres://u:p@h/d') })).toEqual([
-      'DATABASE_URL_FILE names a file whose text must be mysql://user:password@host:port/database or sqlite:path; got another form.',
+      `DATABASE_URL_FILE names a file whose text ${WRONG_FORM}`,
     ]);
   });
 
@@ -558,7 +570,7 @@ describe('CORS_ORIGINS', () => {
 });
 
 describe('variables that begin like settings', () => {
-  it.each(['MAX_STREAMING_CALLS', 'WORKERS', 'LOG_LEVL', 'DATABASE_URI', 'HTTP_ADRESS', 'DOCS_URL'])(
+  it.each(['MAX_STREAMING_CALLS', 'LOG_LEVL', 'DATABASE_URI', 'HTTP_ADRESS', 'DOCS_URL'])(
     'are reported without failing the start: %s',
     (name) => {
       expect(readConfig({ [name]: 'x' })).toEqual(readConfig({}));

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { startApp } from '../../../src/app.js';
 import { RouteServiceClient } from '../../../src/gen/routing/v1/route_service.js';
 import { readConfig } from '../../../src/settings/config.js';
-import { splitAddress } from '../../../src/settings/reader.js';
+import { splitAddress } from '../../../src/settings/addresses.js';
 import { runHaproxy } from '../../faults/rig/haproxy.js';
 import { needs } from '../../support/needs.js';
 import { FREE_PORTS, get, metadataOf, tokenFor } from '../../support/service.js';
