@@ -39,7 +39,7 @@ const TIERS: Readonly<Record<string, Tier>> = {
   },
   deploy: {
     needs: [
-      ...(['server', 'amtool', 'haproxy', 'kubectl', 'mysql', 'mysqldump'] as const),
+      ...(['server', 'haproxy', 'kubectl', 'mysql', 'mysqldump'] as const),
       ...(['prometheus', 'promtool', 'sqlite3', 'systemd-analyze'] as const),
     ],
     include: ['test/deploy/programs/*.test.ts'],

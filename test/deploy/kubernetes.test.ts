@@ -100,12 +100,21 @@ describe('the settings in the config map', () => {
     const others = Object.entries(settings).filter(([, value]) => !value.startsWith(SECRETS));
     const env = {
       ...Object.fromEntries(others),
-      DATABASE_URL: secret.stringData?.['database-url'],
-      JWT_SECRET: secret.stringData?.['jwt-secret'],
+      DATABASE_URL: 'mysql://u:p@h/d',
+      JWT_SECRET: 's'.repeat(32),
     };
     for (const name of Object.keys(settings)) expect(Object.keys(SETTINGS)).toContain(name);
     expect(() => readConfig(env)).not.toThrow();
     expect(() => readMigration(env)).not.toThrow();
+  });
+
+  it('stop the start with the placeholders of the example secret', () => {
+    const { 'database-url': url, 'jwt-secret': placeholder } = secret.stringData ?? {};
+    const parties = { JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
+    const read = () => readConfig({ ...parties, DATABASE_URL: url, JWT_SECRET: placeholder });
+    expect(read).toThrow(
+      /^The settings cannot be used:\n- DATABASE_URL must be .*\n- JWT_SECRET must be .*$/,
+    );
   });
 
   it('give the service enough time to stop', () => {

@@ -93,8 +93,8 @@ describe('the local secret', () => {
     ['a link to nothing', () => execFileSync('ln', ['-s', join(folder, 'nothing'), file])],
     ['a folder', () => mkdirSync(file, { recursive: true })],
     ['a pipe, without waiting for it', () => execFileSync('mkfifo', [file])],
-    ['too short', () => void write(file, 'a'.repeat(63))],
-    ['longer than a secret', () => void write(file, `${SECRET}\n${'x'.repeat(1e6)}`)],
+    ['too short', () => write(file, 'a'.repeat(63))],
+    ['longer than a secret', () => write(file, `${SECRET}\n${'x'.repeat(1e6)}`)],
   ])('is refused when its file is %s', (_, plant) => {
     plant();
     expect(() => localSecret(file)).toThrow(
@@ -116,6 +116,7 @@ describe('the local secret', () => {
   });
 });
 
-function write(path: string, text: string): void {
+function write(path: string, text: string): string {
   writeFileSync(path, text, { mode: 0o600 });
+  return path;
 }

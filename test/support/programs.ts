@@ -23,7 +23,6 @@ interface Source {
 
 /** The programs that tests need and npm does not install. */
 const PROGRAMS = {
-  amtool: { packages: ['prometheus-alertmanager'] },
   chromium: {
     names: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
     packages: ['chromium'],

@@ -50,7 +50,7 @@ const ELSEWHERE = [
   'kubectl -n routes apply -f deploy/kubernetes/pod-monitor.yaml',
   'npm ci && npm run build && npm prune',
   'JWT_SECRET_FILE=/etc/route-registry/jwt-secret',
-  'systemctl enable --now route-registry@1',
+  'sed -e ',
   'for i in 1 2; do',
   'docker compose exec -T mysql',
 ];

@@ -13,32 +13,27 @@ import { FREE_PORTS } from '../../support/service.js';
 
 const run = promisify(execFile);
 const FOLDER = resolve(import.meta.dirname, '../../../deploy/systemd');
-const SERVICE = 'route-registry.service';
-const INSTANCE = 'route-registry@.service';
-const UNITS = [SERVICE, INSTANCE, 'route-registry-migrate.service'];
+const UNIT = 'route-registry@.service';
 /** Of 100, as systemd-analyze counts. What remains is the network, and the executable memory of V8's compiler. */
 const MOST_EXPOSURE = 12;
-/** The lines of a unit that restrict it, or name its user and its folders. */
-const RESTRICTION =
-  /^(?:User|DynamicUser|State|Working|UMask|Protect|Private|Proc|Restrict|System|Capab|NoNew|Lock|Key|Device)/;
 
-/** The values of a directive in a unit, in their order. */
-async function directive(unit: string, name: string): Promise<string[]> {
-  const text = await readFile(join(FOLDER, unit), 'utf8');
+/** The values of a directive in the unit, in their order. */
+async function directive(name: string): Promise<string[]> {
+  const text = await readFile(join(FOLDER, UNIT), 'utf8');
   return [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 }
 
-/** The environment that a unit gives its program. */
-async function environmentOf(unit: string): Promise<Record<string, string>> {
-  const pairs = (await directive(unit, 'Environment')).flatMap((line) => line.split(' '));
+/** The environment that the unit gives its program. */
+async function environment(): Promise<Record<string, string>> {
+  const pairs = (await directive('Environment')).flatMap((line) => line.split(' '));
   return Object.fromEntries(pairs.map((pair) => pair.split('=') as [string, string]));
 }
 
-describe.each(UNITS)('%s', (unit) => {
+describe('the unit', () => {
   it('passes systemd-analyze verify without a warning', needs('systemd-analyze'), async () => {
     const folder = await mkdtemp(join(inject('temporaryFolder'), 'systemd-'));
-    const file = join(folder, unit);
-    const text = await readFile(join(FOLDER, unit), 'utf8');
+    const file = join(folder, UNIT);
+    const text = await readFile(join(FOLDER, UNIT), 'utf8');
     // systemd-analyze checks that the program exists.
     await writeFile(file, text.replace('/usr/bin/node', process.execPath));
     const { stdout, stderr } = await run(programPath('systemd-analyze'), ['verify', file]);
@@ -46,7 +41,7 @@ describe.each(UNITS)('%s', (unit) => {
   });
 
   it('is hardened', needs('systemd-analyze'), async () => {
-    const args = ['security', '--offline=true', `--threshold=${MOST_EXPOSURE}`, join(FOLDER, unit)];
+    const args = ['security', '--offline=true', `--threshold=${MOST_EXPOSURE}`, join(FOLDER, UNIT)];
     const { stdout } = await run(programPath('systemd-analyze'), args);
     expect(stdout).toMatch(/Overall exposure level for route-registry/);
     expect(stdout).not.toMatch(
@@ -55,39 +50,39 @@ describe.each(UNITS)('%s', (unit) => {
   });
 
   it('sets only settings of the service, and points them to all secrets that it loads', async () => {
-    const { NODE_ENV, ...settings } = await environmentOf(unit);
+    const { NODE_ENV, ...settings } = await environment();
     expect(NODE_ENV).toBe('production');
     for (const name of Object.keys(settings)) expect(Object.keys(SETTINGS)).toContain(name);
-    const loaded = (await directive(unit, 'LoadCredential')).map((line) => `%d/${line.split(':')[0] ?? ''}`);
+    const loaded = (await directive('LoadCredential')).map((line) => `%d/${line.split(':')[0] ?? ''}`);
     expect(Object.values(settings).filter((value) => value.startsWith('%d/'))).toEqual(loaded);
   });
 
   it('runs a program that the build produces', async () => {
-    const [command = ''] = await directive(unit, 'ExecStart');
+    const [command = ''] = await directive('ExecStart');
     const program = /^\/usr\/bin\/node \/opt\/route-registry\/(dist\/\w+\.js)$/.exec(command)?.[1] ?? '';
     await expect(readFile(resolve(FOLDER, '../..', program))).resolves.toBeInstanceOf(Buffer);
   });
 
   it('lets V8 compile JavaScript', async () => {
-    await expect(directive(unit, 'MemoryDenyWriteExecute')).resolves.toEqual([]);
+    await expect(directive('MemoryDenyWriteExecute')).resolves.toEqual([]);
   });
 });
 
 /**
- * Starts the command of a unit as systemd would, on free ports and on an empty embedded database.
+ * Starts the command of the unit as systemd would, on free ports and on an empty embedded database.
  *
  * @param files those in /etc/route-registry besides the URL of the database
  */
-async function startUnit(unit: string, files: Readonly<Record<string, string>>): Promise<Program> {
+async function startUnit(files: Readonly<Record<string, string>>): Promise<Program> {
   const programs = programsOfTest();
-  const set = (await directive(unit, 'SetCredential')).map((line) => line.split(':') as [string, string]);
+  const set = (await directive('SetCredential')).map((line) => line.split(':') as [string, string]);
   const given = { ...Object.fromEntries(set), 'database-url': 'sqlite:routes.db', ...files };
   for (const [name, content] of Object.entries(given))
     await writeFile(join(programs.folder, name), content.replaceAll('\\n', '\n'));
-  const own = Object.entries(await environmentOf(unit)).map(
+  const own = Object.entries(await environment()).map(
     ([name, value]) => [name, value.replace('%d', programs.folder)] as const,
   );
-  const [command = ''] = await directive(unit, 'ExecStart');
+  const [command = ''] = await directive('ExecStart');
   const program = /(\w+)\.js$/.exec(command)?.[1] ?? '';
   const settings = Object.fromEntries(
     (files['settings.env'] ?? '').split('\n').map((line) => line.split(/=(.*)/s) as [string, string]),
@@ -95,11 +90,11 @@ async function startUnit(unit: string, files: Readonly<Record<string, string>>):
   return programs.start(program, [], { ...Object.fromEntries(own), ...settings, ...FREE_PORTS });
 }
 
-describe.each([SERVICE, INSTANCE])('the command line of %s', (unit) => {
+describe('the command line of the unit', () => {
   it('starts the service with a secret', async () => {
     const secret = 'a secret of the tests, long enough for HS256';
     const parties = 'JWT_ISSUER=https://issuer.test\nJWT_AUDIENCE=route-registry';
-    const program = await startUnit(unit, { 'jwt-secret': secret, 'settings.env': parties });
+    const program = await startUnit({ 'jwt-secret': secret, 'settings.env': parties });
     const url = await httpUrlOf(program);
     await expect(created(url)).resolves.toHaveProperty('id');
   });
@@ -107,13 +102,13 @@ describe.each([SERVICE, INSTANCE])('the command line of %s', (unit) => {
   it('starts the service with an issuer, without a secret', async () => {
     const { settings } = await startOidcIssuer();
     const lines = Object.entries(settings).map((pair) => pair.join('='));
-    const program = await startUnit(unit, { 'settings.env': ['JWT_SECRET_FILE=', ...lines].join('\n') });
+    const program = await startUnit({ 'settings.env': ['JWT_SECRET_FILE=', ...lines].join('\n') });
     await httpUrlOf(program);
     await program.line('the key set has been fetched');
   });
 
   it('says what is missing where there is neither', async () => {
-    const program = await startUnit(unit, { 'settings.env': 'JWT_ISSUER=i\nJWT_AUDIENCE=a' });
+    const program = await startUnit({ 'settings.env': 'JWT_ISSUER=i\nJWT_AUDIENCE=a' });
     const { exitCode, stderr } = await program.ended;
     expect(exitCode).toBe(1);
     expect(stderr).toContain(
@@ -123,29 +118,22 @@ describe.each([SERVICE, INSTANCE])('the command line of %s', (unit) => {
 });
 
 it('the unit gives the service enough time to stop', async () => {
-  const { DRAIN_DELAY_MS } = await environmentOf(SERVICE);
+  const { DRAIN_DELAY_MS } = await environment();
   const { drainDelayMs } = readConfig({ DRAIN_DELAY_MS });
-  const [seconds] = await directive(SERVICE, 'TimeoutStopSec');
+  const [seconds] = await directive('TimeoutStopSec');
   expect(Number(seconds) * 1_000).toBeGreaterThanOrEqual(drainDelayMs + 10_000);
 });
 
-it('an instance is the same service on its own ports', async () => {
-  const [service = [], instance = []] = await Promise.all(
-    [SERVICE, INSTANCE].map(async (unit) => {
-      const lines = (await readFile(join(FOLDER, unit), 'utf8')).split('\n');
-      return lines.filter((line) => !/^(?:#|Description=)/.test(line));
-    }),
-  );
-  const own = instance.filter((line) => !service.includes(line));
-  expect(own).toEqual([expect.stringMatching(/^Environment=(?:[A-Z]+_ADDRESS=127\.0\.0\.1:\d+%i ?){3}$/)]);
-  expect(instance.filter((line) => !own.includes(line))).toEqual(service);
-});
-
-it('all units run as the same user, in the same folder, under the same restrictions', async () => {
-  const restrictions = UNITS.map(async (unit) => {
-    const text = await readFile(join(FOLDER, unit), 'utf8');
-    return text.split('\n').filter((line) => RESTRICTION.test(line));
-  });
-  const [service, ...others] = await Promise.all(restrictions);
-  expect(others).toEqual(others.map(() => service));
+it('the steps of docs/operations.md install what every user can read, also under umask 077', async () => {
+  const page = await readFile(resolve(FOLDER, '../../docs/operations.md'), 'utf8');
+  const [, steps = ''] = /^npm ci && npm run build .*\n(.* \/opt\/route-registry\/?\n)/m.exec(page) ?? [];
+  const folder = await mkdtemp(join(inject('temporaryFolder'), 'installed-'));
+  const made =
+    'umask 077; mkdir -p clone/dist clone/packages clone/node_modules clone/deploy clone/docs; cd clone';
+  const files = 'echo {} > package.json; for each in */; do echo > $each/file; done';
+  const copied = steps.replaceAll('/opt/', `${folder}/`);
+  await run('bash', ['-euc', [made, files, copied].join('\n')], { cwd: folder });
+  const { stdout } = await run('find', [join(folder, 'route-registry'), '!', '-perm', '-o+r']);
+  expect(stdout).toBe('');
+  await expect(readFile(join(folder, 'route-registry/dist/file'))).resolves.toHaveLength(1);
 });
