@@ -1,4 +1,4 @@
-import { type AsymmetricKeyDetails, createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
+import { createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
 import type { Algorithm } from 'jsonwebtoken';
 
 /** A key that verifies tokens, and the algorithms that it may be used with (RFC 8725, section 3.1). */
@@ -36,13 +36,6 @@ export const PUBLIC_KEY_ALGORITHMS: readonly Algorithm[] = [
   ...RSA_ALGORITHMS,
   ...ALGORITHM_OF_CURVE.values(),
 ];
-
-/** RFC 7518, section 3.5: MGF1 uses the same hash function, and the salt is as long as its output. */
-const ALGORITHM_OF_PSS_HASH: ReadonlyMap<unknown, { algorithm: Algorithm; saltBytes: number }> = new Map([
-  ['sha256', { algorithm: 'PS256', saltBytes: 32 }],
-  ['sha384', { algorithm: 'PS384', saltBytes: 48 }],
-  ['sha512', { algorithm: 'PS512', saltBytes: 64 }],
-]);
 
 /** An HMAC key from the secret's UTF-8 bytes, whose number the settings have checked. */
 export function trustSecret(secret: string): TrustedKey {
@@ -84,25 +77,11 @@ function parsePublicKey(pem: string): KeyObject {
 }
 
 function algorithmsOf(key: KeyObject): Algorithm[] {
-  const type = key.asymmetricKeyType;
-  const { namedCurve, modulusLength = 0, ...pssParameters } = { ...key.asymmetricKeyDetails };
-  if (type === 'ec') return [curveAlgorithm(namedCurve)];
-  if (type !== 'rsa' && type !== 'rsa-pss') throw new Error('The public key is neither RSA nor EC.');
-  if (modulusLength < RSA_MIN_BITS)
-    throw new Error(`The RSA key has ${modulusLength} bits; at least ${RSA_MIN_BITS} are needed.`);
-  if (type === 'rsa-pss') return [pssAlgorithm(pssParameters)];
-  return [...RSA_ALGORITHMS];
-}
-
-function curveAlgorithm(namedCurve: string | undefined): Algorithm {
+  const { asymmetricKeyType: type, asymmetricKeyDetails: { namedCurve, modulusLength = 0 } = {} } = key;
   const algorithm = ALGORITHM_OF_CURVE.get(namedCurve);
-  if (algorithm) return algorithm;
-  throw new Error('The curve of the EC key is not P-256, P-384 or P-521.');
-}
-
-function pssAlgorithm({ hashAlgorithm, mgf1HashAlgorithm, saltLength = 0 }: AsymmetricKeyDetails): Algorithm {
-  const pss = ALGORITHM_OF_PSS_HASH.get(hashAlgorithm);
-  // A key's salt length is the minimum for its signatures.
-  if (pss && mgf1HashAlgorithm === hashAlgorithm && saltLength <= pss.saltBytes) return pss.algorithm;
-  throw new Error('The parameters of the RSA-PSS key are not those of PS256, PS384 or PS512.');
+  if (algorithm !== undefined) return [algorithm];
+  if (type === 'ec') throw new Error('The curve of the EC key is not P-256, P-384 or P-521.');
+  if (type !== 'rsa') throw new Error(`The public key is of type ${String(type)}; it must be RSA or EC.`);
+  if (modulusLength >= RSA_MIN_BITS) return [...RSA_ALGORITHMS];
+  throw new Error(`The RSA key has ${modulusLength} bits; at least ${RSA_MIN_BITS} are needed.`);
 }

@@ -1,5 +1,5 @@
 import type { Database } from './database-url.js';
-import type { SettingName, SettingsReader } from './reader.js';
+import { type SettingName, SETTINGS, type SettingsReader } from './reader.js';
 
 /** The file that holds local mode's secret, and the issuer and audience of local mode's tokens. */
 const LOCAL_SECRET_FILE = 'data/jwt-secret';
@@ -43,18 +43,7 @@ export interface TokenConfig {
   readonly scopes: Scopes;
 }
 
-const TOKEN_SETTINGS = [
-  'JWT_SECRET',
-  'JWT_SECRET_FILE',
-  'JWT_PUBLIC_KEY_FILE',
-  'JWT_JWKS_URL',
-  'JWT_ISSUER',
-  'JWT_AUDIENCE',
-  'JWT_AUDIENCE_CLAIM',
-  'JWT_SCOPE_CLAIMS',
-  'JWT_READ_SCOPE',
-  'JWT_WRITE_SCOPE',
-] as const;
+const TOKEN_SETTINGS = (Object.keys(SETTINGS) as SettingName[]).filter((name) => name.startsWith('JWT_'));
 
 /** Whether the service generates its own secret: no token setting is set, and the database is the embedded one. */
 export function isLocalMode(settings: SettingsReader, { engine }: Database): boolean {

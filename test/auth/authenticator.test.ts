@@ -14,9 +14,6 @@ interface KeyPair {
 
 const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const P_256 = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-// Typed as an object because the declared type of saltLength differs from what Node accepts.
-const SHA_256: object = { hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256', saltLength: 32 };
-const PSS = generateKeyPairSync('rsa-pss', { modulusLength: 2048, ...SHA_256 });
 const SECRET_KEY = createSecretKey(Buffer.from(SECRET));
 
 const pemOf = ({ publicKey }: KeyPair): string =>
@@ -103,7 +100,6 @@ describe('a token whose alg does not fit the key is refused:', () => {
   it.each([
     ['none', authenticator, compact({ alg: 'none' }, CLAIMS)],
     ['alg in lower case', authenticator, compact({ alg: 'hs256' }, CLAIMS)],
-    ['PS384 for an RSA-PSS key with SHA-256', withPublicKey(PSS), compact({ alg: 'PS384' }, CLAIMS)],
     ['ES384 for P-256', withPublicKey(P_256), signJwt(P_256.privateKey, { alg: 'ES384' }, CLAIMS)],
   ])('%s', async (_, subject, token) => {
     expect(await subject.authenticate(`Bearer ${token}`)).toEqual({

@@ -1,4 +1,4 @@
-import { createSecretKey, generateKeyPairSync, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { compact, type Header, type Part, signJwt } from './sign-jwt.js';
 
 /** A key that the service trusts, and what an attacker may know about it. */
@@ -103,8 +103,7 @@ function confused(signer: TrustedSigner, claims: Claims): HostileToken[] {
 function secretsOf(key: KeyObject | undefined): [string, Buffer][] {
   if (key === undefined) return [];
   const pem = key.export({ type: 'spki', format: 'pem' }).toString();
-  // Node cannot export RSA-PSS keys as JWK.
-  const jwk: JsonWebKey = key.asymmetricKeyType === 'rsa-pss' ? { n: pem } : key.export({ format: 'jwk' });
+  const jwk = key.export({ format: 'jwk' });
   return [
     ['PEM', Buffer.from(pem)],
     ['PEM without the final newline', Buffer.from(pem.trimEnd())],

@@ -17,9 +17,6 @@ const now = (): number => NOW * 1_000;
 
 const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const EC = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-// Typed as an object because the declared type of saltLength differs from what Node accepts.
-const SHA_256: object = { hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256', saltLength: 32 };
-const PSS = generateKeyPairSync('rsa-pss', { modulusLength: 2048, ...SHA_256 });
 
 function pem(key: KeyObject): VerificationKey {
   return { kind: 'publicKey', pem: key.export({ type: 'spki', format: 'pem' }).toString() };
@@ -39,11 +36,6 @@ const TRUSTED: { kind: string; signer: TrustedSigner; key: (keySet: KeySetServer
     kind: 'an RSA key',
     signer: { alg: 'RS256', key: RSA.privateKey, publicKey: RSA.publicKey, header: {} },
     key: () => pem(RSA.publicKey),
-  },
-  {
-    kind: 'an RSA-PSS key',
-    signer: { alg: 'PS256', key: PSS.privateKey, publicKey: PSS.publicKey, header: {} },
-    key: () => pem(PSS.publicKey),
   },
   {
     kind: 'an EC key',

@@ -11,14 +11,6 @@ function ec(namedCurve: string): string {
   return spki(generateKeyPairSync('ec', { namedCurve }).publicKey);
 }
 
-function rsaPss(parameters: object, modulusLength = 2048): string {
-  return spki(generateKeyPairSync('rsa-pss', { modulusLength, ...parameters }).publicKey);
-}
-
-function pss(hash: string, saltLength: number): string {
-  return rsaPss({ hashAlgorithm: hash, mgf1HashAlgorithm: hash, saltLength });
-}
-
 describe('a secret', () => {
   it('may have 32 bytes and is valid only for HMAC', () => {
     expect(trustSecret('a'.repeat(32)).algorithms).toEqual(['HS256', 'HS384', 'HS512']);
@@ -35,10 +27,6 @@ describe('a public key determines its algorithms:', () => {
     ['RSA as PKCS #1', RSA.publicKey.export({ type: 'pkcs1', format: 'pem' }).toString(), RSA_ALGORITHMS],
     ['RSA between empty lines', `\n${RSA_PEM}\n\n`, RSA_ALGORITHMS],
     ['RSA with CRLF', RSA_PEM.replaceAll('\n', '\r\n'), RSA_ALGORITHMS],
-    ['RSA-PSS with SHA-256', pss('sha256', 32), ['PS256']],
-    ['RSA-PSS with SHA-384', pss('sha384', 48), ['PS384']],
-    ['RSA-PSS with SHA-384 and a shorter minimum salt', pss('sha384', 20), ['PS384']],
-    ['RSA-PSS with SHA-512', pss('sha512', 64), ['PS512']],
     ['EC on P-256', ec('P-256'), ['ES256']],
     ['EC on P-384', ec('P-384'), ['ES384']],
     ['EC on P-521', ec('P-521'), ['ES512']],
@@ -50,8 +38,7 @@ describe('a public key determines its algorithms:', () => {
 describe('a public key is refused when it is', () => {
   const NOT_ONE = 'The PEM does not hold one public key.';
   const PRIVATE = 'The PEM holds a private key; give only the public key.';
-  const PSS = 'The parameters of the RSA-PSS key are not those of PS256, PS384 or PS512.';
-  const SHA_256 = { hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256' };
+  const of = (type: string): string => `The public key is of type ${type}; it must be RSA or EC.`;
   const encrypted = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'test' } as const;
   it.each([
     ['empty', '', NOT_ONE],
@@ -73,15 +60,9 @@ describe('a public key is refused when it is', () => {
       spki(generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey),
       'The RSA key has 1024 bits; at least 2048 are needed.',
     ],
-    ['RSA-PSS without parameters', rsaPss({}), PSS],
-    ['RSA-PSS with SHA-1', pss('sha1', 20), PSS],
-    ['RSA-PSS with two hashes', rsaPss({ ...SHA_256, mgf1HashAlgorithm: 'sha1', saltLength: 32 }), PSS],
-    ['RSA-PSS with SHA-256 and a longer salt', pss('sha256', 33), PSS],
-    ['RSA-PSS with SHA-384 and a longer salt', pss('sha384', 49), PSS],
-    ['RSA-PSS with SHA-512 and a longer salt', pss('sha512', 65), PSS],
+    ['RSA-PSS', spki(generateKeyPairSync('rsa-pss', { modulusLength: 2048 }).publicKey), of('rsa-pss')],
     ['EC on another curve', ec('secp256k1'), 'The curve of the EC key is not P-256, P-384 or P-521.'],
-    ['Ed25519', spki(generateKeyPairSync('ed25519').publicKey), 'The public key is neither RSA nor EC.'],
-    ['X25519', spki(generateKeyPairSync('x25519').publicKey), 'The public key is neither RSA nor EC.'],
+    ['Ed25519', spki(generateKeyPairSync('ed25519').publicKey), of('ed25519')],
   ])('%s', (_, pem, message) => {
     expect(() => trustPublicKey(pem)).toThrow(expect.objectContaining({ message }));
   });
