@@ -2,30 +2,13 @@ import { createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypt
 import fc from '../support/fast-check.js';
 import jsonwebtoken from 'jsonwebtoken';
 import { describe, expect, it } from 'vitest';
-import { type Authenticator, createAuthenticator, rememberTokens } from '../../src/auth/authenticator.js';
-import { authenticator, judge, SECRET, signed } from './secret-authenticator.js';
+import { createAuthenticator, rememberTokens } from '../../src/auth/authenticator.js';
+import { judge, SECRET, signed } from './secret-authenticator.js';
 import { ACCEPTED, AUDIENCE, CLAIMS, compact, ISSUER, NOW, signJwt, zeroFirst } from './sign-jwt.js';
 import type { AuthResult } from '../../src/auth/token.js';
 
-interface KeyPair {
-  readonly publicKey: KeyObject;
-  readonly privateKey: KeyObject;
-}
-
 const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
-const P_256 = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const SECRET_KEY = createSecretKey(Buffer.from(SECRET));
-
-const pemOf = ({ publicKey }: KeyPair): string =>
-  publicKey.export({ type: 'spki', format: 'pem' }).toString();
-
-function withPublicKey(keys: KeyPair): Authenticator {
-  return createAuthenticator({
-    key: { kind: 'publicKey', pem: pemOf(keys) },
-    ...ACCEPTED,
-    now: () => NOW * 1000,
-  });
-}
 
 describe('a valid token', () => {
   it('identifies the caller, its permissions and their expiry', async () => {
@@ -40,7 +23,9 @@ describe('a valid token', () => {
     'is refused without the leading zero byte of its signature: %s',
     async (alg) => {
       const { whole, short } = zeroFirst(RSA.privateKey, { alg }, CLAIMS);
-      const subject = withPublicKey(RSA);
+      const pem = RSA.publicKey.export({ type: 'spki', format: 'pem' }).toString();
+      const key = { kind: 'publicKey', pem } as const;
+      const subject = createAuthenticator({ key, ...ACCEPTED, now: () => NOW * 1000 });
       expect(await subject.authenticate(`Bearer ${whole}`)).toMatchObject({ ok: true });
       expect(await subject.authenticate(`Bearer ${short}`)).toMatchObject({
         ok: false,
@@ -95,51 +80,30 @@ describe('an authenticator with several secrets', () => {
   });
 });
 
-// `hostile-tokens.test.ts` has forged tokens of every kind; these two have what is left, and the messages.
-describe('a token whose alg does not fit the key is refused:', () => {
-  it.each([
-    ['none', authenticator, compact({ alg: 'none' }, CLAIMS)],
-    ['alg in lower case', authenticator, compact({ alg: 'hs256' }, CLAIMS)],
-    ['ES384 for P-256', withPublicKey(P_256), signJwt(P_256.privateKey, { alg: 'ES384' }, CLAIMS)],
-  ])('%s', async (_, subject, token) => {
-    expect(await subject.authenticate(`Bearer ${token}`)).toEqual({
-      ok: false,
-      reason: 'TOKEN_INVALID',
-      message: "The token's alg is not allowed for the key.",
-    });
-  });
-});
-
-describe('a token is refused unless its signature is valid:', () => {
-  const good = signed();
-  const [header = '', , signature = ''] = good.split('.');
+// `hostile-tokens.test.ts` has forged tokens of every kind; these have the messages.
+describe('a token is refused', () => {
+  const [header = '', , signature = ''] = signed().split('.');
   const [, forged = ''] = signed({ ...CLAIMS, sub: 'mallory' }).split('.');
+  const stale = { ...CLAIMS, exp: 1, iss: 'x', aud: 'x' };
 
-  it('the signature of another payload', async () => {
-    expect(await judge([header, forged, signature].join('.'))).toEqual({
-      ok: false,
+  it.each([
+    ['the signature of another payload', [header, forged, signature].join('.'), 'signature is not valid.'],
+    ['no signature at all', compact({ alg: 'HS256' }, CLAIMS), 'The token has no signature.'],
+    [
+      'an invalid signature, before exp, iss and aud are checked',
+      compact({ alg: 'HS256' }, stale, Buffer.alloc(32)),
+      'signature is not valid.',
+    ],
+    ['alg in lower case', compact({ alg: 'hs256' }, CLAIMS), 'alg is not allowed for the key.'],
+  ])('with %s', async (_, token, message) => {
+    expect(await judge(token)).toMatchObject({
       reason: 'TOKEN_INVALID',
-      message: "The token's signature is not valid.",
+      message: expect.stringContaining(message) as unknown,
     });
-  });
-
-  it('no signature at all', async () => {
-    expect(await judge(compact({ alg: 'HS256' }, CLAIMS))).toMatchObject({
-      message: 'The token has no signature.',
-    });
-  });
-
-  it('an invalid signature, before exp, iss and aud are checked', async () => {
-    const stale = compact({ alg: 'HS256' }, { ...CLAIMS, exp: 1, iss: 'x', aud: 'x' }, Buffer.alloc(32));
-    expect(await judge(stale)).toMatchObject({ message: "The token's signature is not valid." });
   });
 });
 
 describe('an authenticator', () => {
-  it('refuses a request without a token', async () => {
-    expect(await authenticator.authenticate('')).toMatchObject({ ok: false, reason: 'TOKEN_MISSING' });
-  });
-
   it.each([
     ['issuer', { issuer: '' }],
     ['audience', { audiences: [AUDIENCE, ''] }],

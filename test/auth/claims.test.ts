@@ -88,24 +88,16 @@ describe('the subject', () => {
 describe('the scopes', () => {
   it.each([
     ['none without scope and scp', {}, []],
-    ['none with an empty scope', { scope: '' }, []],
     ['none with an empty list', { scp: [] }, []],
-    [
-      'those of scope, separated by spaces',
-      { scope: 'routes:read routes:write' },
-      ['routes:read', 'routes:write'],
-    ],
-    ['those of scope, with any number of spaces', { scope: ' routes:read   x ' }, ['routes:read', 'x']],
+    ['those of scope, separated by any number of spaces', { scope: ' a   b ' }, ['a', 'b']],
     ['not split at other white space', { scope: 'routes:read\troutes:write' }, ['routes:read\troutes:write']],
     ['those of scp as a list', { scp: ['routes:read', 'routes:write'] }, ['routes:read', 'routes:write']],
-    ['those of scp as a string', { scp: 'routes:read routes:write' }, ['routes:read', 'routes:write']],
     ['those of scope as a list', { scope: ['routes:read', 'routes:write'] }, ['routes:read', 'routes:write']],
     ['those of scope while scp is null', { scope: 'routes:read', scp: null }, ['routes:read']],
     ['none with null', { scope: null }, []],
     ['not those of other claims, whatever their type', { scope: 'a', roles: 'b', permissions: 5 }, ['a']],
     ['those of scope and scp together', { scope: 'a b', scp: ['b', 'c'] }, ['a', 'b', 'c']],
     ['not split inside a list', { scp: ['routes:read routes:write'] }, ['routes:read routes:write']],
-    ['case-sensitive', { scope: 'Routes:Read' }, ['Routes:Read']],
   ])('are %s', async (_, claims, scopes) => {
     expect(await judge(withClaims(claims))).toMatchObject({ ok: true, caller: { scopes: new Set(scopes) } });
   });
@@ -119,27 +111,17 @@ describe('the iss and aud claims', () => {
     expect(await judge(withClaims(claims))).toMatchObject({ ok: true });
   });
 
+  const ISS = "The token's iss claim is not the expected issuer.";
+  const AUD = "The token's aud claim does not name this service.";
   it.each([
-    ['another issuer', { iss: 'https://other.test' }, "The token's iss claim is not the expected issuer."],
-    [
-      'a slash after the issuer',
-      { iss: `${CLAIMS.iss}/` },
-      "The token's iss claim is not the expected issuer.",
-    ],
-    ['another audience', { aud: 'others.test' }, "The token's aud claim does not name this service."],
-    [
-      'an audience in upper case',
-      { aud: 'ROUTES.TEST' },
-      "The token's aud claim does not name this service.",
-    ],
-    ['only other audiences', { aud: ['a', 'b'] }, "The token's aud claim does not name this service."],
-    [
-      'more text after the audience',
-      { aud: `${AUDIENCE},other` },
-      "The token's aud claim does not name this service.",
-    ],
-    ['an empty issuer', { iss: '' }, "The token's iss claim is not the expected issuer."],
-    ['an empty list of audiences', { aud: [] }, "The token's aud claim does not name this service."],
+    ['another issuer', { iss: 'https://other.test' }, ISS],
+    ['a slash after the issuer', { iss: `${CLAIMS.iss}/` }, ISS],
+    ['an empty issuer', { iss: '' }, ISS],
+    ['another audience', { aud: 'others.test' }, AUD],
+    ['an audience in upper case', { aud: 'ROUTES.TEST' }, AUD],
+    ['only other audiences', { aud: ['a', 'b'] }, AUD],
+    ['more text after the audience', { aud: `${AUDIENCE},other` }, AUD],
+    ['an empty list of audiences', { aud: [] }, AUD],
   ])('are refused with %s', async (_, claims, message) => {
     expect(await judge(withClaims(claims))).toEqual({
       ok: false,
@@ -151,9 +133,7 @@ describe('the iss and aud claims', () => {
 
 describe('a token, with a tolerance of 5 seconds,', () => {
   it.each([
-    ['expired 4 s ago', { exp: NOW - 4 }],
     ['expired 4.9 s ago', { exp: NOW - 4.9 }],
-    ['valid from now on', { nbf: NOW }],
     ['valid in 5 s', { nbf: NOW + 5 }],
   ])('is accepted when %s', async (_, claims) => {
     expect(await judge(withClaims(claims))).toMatchObject({ ok: true });
@@ -161,10 +141,7 @@ describe('a token, with a tolerance of 5 seconds,', () => {
 
   it.each([
     ['expired 5 s ago', { exp: NOW - 5 }, 'The token has expired.'],
-    ['expired 6 s ago', { exp: NOW - 6 }, 'The token has expired.'],
     ['expired before the epoch', { exp: -1 }, 'The token has expired.'],
-    ['expired at zero', { exp: 0 }, 'The token has expired.'],
-    ['valid in 6 s', { nbf: NOW + 6 }, 'The token is not valid yet.'],
     ['valid in 5.1 s', { nbf: NOW + 5.1 }, 'The token is not valid yet.'],
   ])('is refused when %s', async (_, claims, message) => {
     expect(await judge(withClaims(claims))).toMatchObject({ ok: false, reason: 'TOKEN_INVALID', message });

@@ -45,21 +45,7 @@ export function forgedTokens(signer: TrustedSigner, claims: Claims): HostileToke
 
 function unsigned(signer: TrustedSigner, claims: Claims): HostileToken[] {
   const [, , signature = ''] = signedBy(signer, claims).split('.');
-  const spellings = [
-    'none',
-    'None',
-    'NONE',
-    'nOnE',
-    'none ',
-    ' none',
-    'n\u043ene',
-    '',
-    null,
-    0,
-    true,
-    ['none'],
-    {},
-  ];
+  const spellings = ['none', 'None', 'NONE', 'none ', ' none', 'n\u043ene', '', null, 0, true, ['none'], {}];
   return spellings.flatMap((alg) => {
     const input = compact({ ...signer.header, alg }, claims);
     return [

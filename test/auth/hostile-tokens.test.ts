@@ -48,11 +48,6 @@ const TRUSTED: { kind: string; signer: TrustedSigner; key: (keySet: KeySetServer
     key: ({ url }) => ({ kind: 'keySet', keySet: new RemoteKeySet({ url, now }) }),
   },
   {
-    kind: 'the EC key of a set',
-    signer: { alg: 'ES256', key: EC.privateKey, publicKey: EC.publicKey, header: { kid: 'ec' } },
-    key: ({ url }) => ({ kind: 'keySet', keySet: new RemoteKeySet({ url, now }) }),
-  },
-  {
     kind: 'the only RSA key of a set, without kid in the token,',
     signer: { alg: 'RS256', key: RSA.privateKey, publicKey: RSA.publicKey, header: {} },
     key: ({ url }) => ({ kind: 'keySet', keySet: new RemoteKeySet({ url, now }) }),

@@ -122,44 +122,17 @@ describe('followed files', () => {
     expect(value).toHaveLength(1_048_576);
   });
 
-  it.each<[string, (path: string) => void, string]>([
-    [
-      'are one byte longer than 1 MiB',
-      (path) => {
-        writeFileSync(path, 'x'.repeat(1_048_577));
-      },
-      'The file /a is larger than 1048576 bytes.',
-    ],
-    [
-      'are longer than 1 MiB, in a file that states no size',
-      (path) => {
-        symlinkSync('/proc/kallsyms', path);
-      },
-      'The file /a is larger than 1048576 bytes.',
-    ],
-    [
-      'are a pipe',
-      (path) => {
-        execFileSync('mkfifo', [path]);
-      },
-      '/a is not a regular file.',
-    ],
-    [
-      'are a device',
-      (path) => {
-        symlinkSync('/dev/zero', path);
-      },
-      '/a is not a regular file.',
-    ],
-    [
-      'are a folder',
-      (path) => {
-        mkdirSync(path);
-      },
-      '/a is not a regular file.',
-    ],
-  ])('are refused at the start and at a change when they %s', async (_, make, problem) => {
+  const LARGE = 'The file /a is larger than 1048576 bytes.';
+  const IRREGULAR = '/a is not a regular file.';
+  it.each<[string, string, string]>([
+    ['are one byte longer than 1 MiB', 'head -c 1048577 /dev/zero > "$0"', LARGE],
+    ['are longer than 1 MiB, in a file that states no size', 'ln -s /proc/kallsyms "$0"', LARGE],
+    ['are a pipe', 'mkfifo "$0"', IRREGULAR],
+    ['are a device', 'ln -s /dev/zero "$0"', IRREGULAR],
+    ['are a folder', 'mkdir "$0"', IRREGULAR],
+  ])('are refused at the start and at a change when they %s', async (_, command, problem) => {
     const path = join(folder, 'a');
+    const make = (file: string) => execFileSync('sh', ['-c', command, file]);
     make(path);
     expect(() => follow('a')).toThrow(problem.replace('/a', path));
     rmSync(path, { recursive: true });
