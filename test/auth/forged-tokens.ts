@@ -11,11 +11,8 @@ export interface TrustedSigner {
   readonly publicKey?: KeyObject;
 }
 
-/** A token that must be refused. */
-interface HostileToken {
-  readonly title: string;
-  readonly token: string;
-}
+/** A token that must be refused, after its title. */
+type HostileToken = readonly [title: string, token: string];
 
 type Claims = Readonly<Record<string, unknown>>;
 
@@ -49,8 +46,8 @@ function unsigned(signer: TrustedSigner, claims: Claims): HostileToken[] {
   return spellings.flatMap((alg) => {
     const input = compact({ ...signer.header, alg }, claims);
     return [
-      { title: `alg ${JSON.stringify(alg)}, no signature`, token: input },
-      { title: `alg ${JSON.stringify(alg)}, the issuer's signature`, token: input + signature },
+      [`alg ${JSON.stringify(alg)}, no signature`, input],
+      [`alg ${JSON.stringify(alg)}, the issuer's signature`, input + signature],
     ];
   });
 }
@@ -58,29 +55,27 @@ function unsigned(signer: TrustedSigner, claims: Claims): HostileToken[] {
 function confused(signer: TrustedSigner, claims: Claims): HostileToken[] {
   const sign = (key: KeyObject, alg: Header['alg']) => signJwt(key, { ...signer.header, alg }, claims);
   const [, payload = '', signature = ''] = signedBy(signer, claims).split('.');
-  const relabelled = EVERY_ALG.filter((alg) => alg !== signer.alg).map((alg) => {
+  const others = EVERY_ALG.filter((alg) => alg !== signer.alg);
+  const relabelled = others.map((alg): HostileToken => {
     const [header = ''] = compact({ ...signer.header, alg }, claims).split('.');
-    return {
-      title: `the issuer's signature under alg ${alg}`,
-      token: [header, payload, signature].join('.'),
-    };
+    return [`the issuer's signature under alg ${alg}`, [header, payload, signature].join('.')];
   });
-  const foreign = [
-    { title: "RS256 with the attacker's key", token: sign(ATTACKER_RSA.privateKey, 'RS256') },
-    { title: "PS256 with the attacker's key", token: sign(ATTACKER_RSA.privateKey, 'PS256') },
-    { title: "ES256 with the attacker's key", token: sign(ATTACKER_EC.privateKey, 'ES256') },
-    ...(['HS256', 'HS384', 'HS512'] as const).map((alg) => ({
-      title: `${alg} with the attacker's secret`,
-      token: sign(ATTACKER_SECRET, alg),
-    })),
-    { title: 'HS256 with an empty secret', token: sign(createSecretKey(Buffer.alloc(0)), 'HS256') },
-    { title: 'HS256 with the kid as the secret', token: sign(createSecretKey(Buffer.from('main')), 'HS256') },
+  const foreign: HostileToken[] = [
+    ["RS256 with the attacker's key", sign(ATTACKER_RSA.privateKey, 'RS256')],
+    ["PS256 with the attacker's key", sign(ATTACKER_RSA.privateKey, 'PS256')],
+    ["ES256 with the attacker's key", sign(ATTACKER_EC.privateKey, 'ES256')],
+    ...(['HS256', 'HS384', 'HS512'] as const).map((alg): HostileToken => [
+      `${alg} with the attacker's secret`,
+      sign(ATTACKER_SECRET, alg),
+    ]),
+    ['HS256 with an empty secret', sign(createSecretKey(Buffer.alloc(0)), 'HS256')],
+    ['HS256 with the kid as the secret', sign(createSecretKey(Buffer.from('main')), 'HS256')],
   ];
   const asSecrets = secretsOf(signer.publicKey).flatMap(([title, bytes]) =>
-    (['HS256', 'HS384', 'HS512'] as const).map((alg) => ({
-      title: `${alg} with the public key as the secret: ${title}`,
-      token: sign(createSecretKey(bytes), alg),
-    })),
+    (['HS256', 'HS384', 'HS512'] as const).map((alg): HostileToken => [
+      `${alg} with the public key as the secret: ${title}`,
+      sign(createSecretKey(bytes), alg),
+    ]),
   );
   return [...relabelled, ...foreign, ...asSecrets];
 }
@@ -107,21 +102,15 @@ function cut(good: string): HostileToken[] {
   const flipped = Buffer.from(bytes);
   flipped.writeUInt8(flipped.readUInt8(0) ^ 1, 0);
   return [
-    { title: 'no signature', token: `${header}.${payload}.` },
-    { title: 'one bit of the signature flipped', token: withSignature(flipped) },
-    { title: 'the signature without its last byte', token: withSignature(bytes.subarray(0, -1)) },
-    { title: 'the signature without its first byte', token: withSignature(bytes.subarray(1)) },
-    {
-      title: 'the signature with an extra byte at its end',
-      token: withSignature(Buffer.concat([bytes, Buffer.alloc(1)])),
-    },
-    {
-      title: 'the signature after a zero byte',
-      token: withSignature(Buffer.concat([Buffer.alloc(1), bytes])),
-    },
-    { title: 'a signature of zero bytes', token: withSignature(Buffer.alloc(bytes.length)) },
-    { title: 'a signature of 0xff bytes', token: withSignature(Buffer.alloc(bytes.length, 0xff)) },
-    { title: 'unused bits set in the last character', token: looseBits(good) },
+    ['no signature', `${header}.${payload}.`],
+    ['one bit of the signature flipped', withSignature(flipped)],
+    ['the signature without its last byte', withSignature(bytes.subarray(0, -1))],
+    ['the signature without its first byte', withSignature(bytes.subarray(1))],
+    ['the signature with an extra byte at its end', withSignature(Buffer.concat([bytes, Buffer.alloc(1)]))],
+    ['the signature after a zero byte', withSignature(Buffer.concat([Buffer.alloc(1), bytes]))],
+    ['a signature of zero bytes', withSignature(Buffer.alloc(bytes.length))],
+    ['a signature of 0xff bytes', withSignature(Buffer.alloc(bytes.length, 0xff))],
+    ['unused bits set in the last character', looseBits(good)],
   ];
 }
 
@@ -144,22 +133,22 @@ function malleable(signer: TrustedSigner, claims: Claims): HostileToken[] {
   const bytes = Buffer.from(signature, 'base64url');
   const token = (changed: Buffer) => `${header}.${payload}.${changed.toString('base64url')}`;
   if (!signer.alg.startsWith('ES')) {
-    return [{ title: 'the signature in hexadecimal', token: token(Buffer.from(bytes.toString('hex'))) }];
+    return [['the signature in hexadecimal', token(Buffer.from(bytes.toString('hex')))]];
   }
   const half = bytes.length / 2;
   const [r, s] = [bytes.subarray(0, half), bytes.subarray(half)];
   const zero = Buffer.alloc(half);
   const order = Buffer.from('ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551', 'hex');
   return [
-    { title: 'the signature in DER', token: token(derOf(r, s)) },
-    { title: 'r is zero', token: token(Buffer.concat([zero, s])) },
-    { title: 's is zero', token: token(Buffer.concat([r, zero])) },
-    { title: 'r and s are the order of the curve', token: token(Buffer.concat([order, order])) },
-    { title: 'r and s swapped', token: token(Buffer.concat([s, r])) },
-    {
-      title: 'a zero byte before r and before s',
-      token: token(Buffer.concat([zero.subarray(0, 1), r, zero.subarray(0, 1), s])),
-    },
+    ['the signature in DER', token(derOf(r, s))],
+    ['r is zero', token(Buffer.concat([zero, s]))],
+    ['s is zero', token(Buffer.concat([r, zero]))],
+    ['r and s are the order of the curve', token(Buffer.concat([order, order]))],
+    ['r and s swapped', token(Buffer.concat([s, r]))],
+    [
+      'a zero byte before r and before s',
+      token(Buffer.concat([zero.subarray(0, 1), r, zero.subarray(0, 1), s])),
+    ],
   ];
 }
 
@@ -181,18 +170,12 @@ function withEmbeddedKeys(signer: TrustedSigner, claims: Claims): HostileToken[]
   const by = (header: Claims) =>
     signJwt(ATTACKER_RSA.privateKey, { ...signer.header, ...header, alg: 'RS256' }, claims);
   return [
-    { title: "the attacker's key in jwk", token: by({ jwk }) },
-    {
-      title: "the attacker's key in jwk, with its own kid",
-      token: by({ jwk: { ...jwk, kid: 'own' }, kid: 'own' }),
-    },
-    { title: 'jku', token: by({ jku: 'http://127.0.0.1:9/jwks.json' }) },
-    { title: 'x5u', token: by({ x5u: 'http://127.0.0.1:9/chain.pem' }) },
-    { title: 'x5c', token: by({ x5c: [der.toString('base64')] }) },
-    { title: 'x5t', token: by({ x5t: 'AAAA', 'x5t#S256': 'AAAA' }) },
-    {
-      title: 'a secret in jwk',
-      token: signJwt(ATTACKER_SECRET, { ...signer.header, jwk: secretJwk, alg: 'HS256' }, claims),
-    },
+    ["the attacker's key in jwk", by({ jwk })],
+    ["the attacker's key in jwk, with its own kid", by({ jwk: { ...jwk, kid: 'own' }, kid: 'own' })],
+    ['jku', by({ jku: 'http://127.0.0.1:9/jwks.json' })],
+    ['x5u', by({ x5u: 'http://127.0.0.1:9/chain.pem' })],
+    ['x5c', by({ x5c: [der.toString('base64')] })],
+    ['x5t', by({ x5t: 'AAAA', 'x5t#S256': 'AAAA' })],
+    ['a secret in jwk', signJwt(ATTACKER_SECRET, { ...signer.header, jwk: secretJwk, alg: 'HS256' }, claims)],
   ];
 }

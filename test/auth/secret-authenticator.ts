@@ -7,7 +7,7 @@ export const SECRET = 'thirty-two bytes, and none more.';
 const KEY = createSecretKey(Buffer.from(SECRET));
 
 /** An authenticator with {@link SECRET}, for {@link ACCEPTED}, whose clock stands at {@link NOW}. */
-export const authenticator = createAuthenticator({
+const authenticator = createAuthenticator({
   key: { kind: 'secrets', secrets: [SECRET] },
   ...ACCEPTED,
   now: () => NOW * 1000,

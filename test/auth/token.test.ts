@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { readBearerToken } from '../../src/auth/token.js';
 import { judge, signed } from './secret-authenticator.js';
-import { CLAIMS, compact } from './sign-jwt.js';
+import { CLAIMS, compact, type Part } from './sign-jwt.js';
 
 describe('a bearer token', () => {
   it.each([
     ['the scheme as RFC 6750 writes it', 'Bearer abc.def.ghi'],
-    ['the scheme in lower case', 'bearer abc.def.ghi'],
     ['the scheme in upper case', 'BEARER abc.def.ghi'],
     ['several spaces after the scheme', 'Bearer    abc.def.ghi'],
   ])('is accepted with %s', (_, value) => {
@@ -19,7 +18,6 @@ describe('a bearer token', () => {
 
   it.each([
     ['no value', ''],
-    ['the scheme alone', 'Bearer'],
     ['only spaces after the scheme', 'Bearer   '],
     ['a character other than a space after the scheme', 'Bearer?abc'],
     ['a tab after the scheme', 'Bearer\tabc'],
@@ -104,13 +102,6 @@ describe('a bearer token', () => {
 
 const HS256 = { alg: 'HS256' } as const;
 const UNSIGNED = compact(HS256, CLAIMS);
-const BROKEN_UTF8 = Buffer.concat([
-  Buffer.from(JSON.stringify(CLAIMS).slice(0, -1)),
-  Buffer.from(',"name":"'),
-  Buffer.from([0xff]),
-  Buffer.from('"}'),
-]);
-const WITH_BOM = Buffer.from(`\ufeff${JSON.stringify(CLAIMS)}`);
 
 describe('a token is refused unless it has three parts in base64url:', () => {
   it.each([
@@ -133,40 +124,25 @@ describe('a token is refused unless it has three parts in base64url:', () => {
   });
 });
 
-describe('a token is refused unless its header is a JSON object in UTF-8:', () => {
-  it.each([
+describe.each<[string, (part: Part) => string]>([
+  ['header', (part) => compact(part, CLAIMS)],
+  ['payload', (part) => signed(part)],
+])('a token is refused unless its %s is a JSON object in UTF-8:', (name, withPart) => {
+  it.each<[string, Part]>([
     ['empty', Buffer.alloc(0)],
     ['not JSON', Buffer.from('{alg:HS256}')],
-    ['null', null],
-    ['a string', 'HS256'],
-    ['an array', [HS256]],
-    ['invalid UTF-8', Buffer.from([...Buffer.from('{"alg":"HS256","kid":"'), 0xc3, ...Buffer.from('"}')])],
-  ])('%s', async (_, header) => {
-    expect(await judge(compact(header, CLAIMS))).toEqual({
-      ok: false,
-      reason: 'TOKEN_INVALID',
-      message: "The token's header is not a JSON object in UTF-8.",
-    });
-  });
-});
-
-describe('a token is refused unless its payload is a JSON object in UTF-8:', () => {
-  it.each([
-    ['empty', Buffer.alloc(0)],
-    ['not JSON', Buffer.from('{"sub":')],
     ['text after the object', Buffer.from('{}{}')],
     ['null', null],
     ['a number', 5],
-    ['a string', 'alice'],
     ['an array', [CLAIMS]],
     ['a string that holds the JSON of an object', JSON.stringify(CLAIMS)],
-    ['invalid UTF-8', BROKEN_UTF8],
-    ['a byte order mark', WITH_BOM],
-  ])('%s', async (_, payload) => {
-    expect(await judge(signed(payload))).toEqual({
+    ['invalid UTF-8', Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')])],
+    ['a byte order mark', Buffer.from(`\ufeff${JSON.stringify(CLAIMS)}`)],
+  ])('%s', async (_, part) => {
+    expect(await judge(withPart(part))).toEqual({
       ok: false,
       reason: 'TOKEN_INVALID',
-      message: "The token's payload is not a JSON object in UTF-8.",
+      message: `The token's ${name} is not a JSON object in UTF-8.`,
     });
   });
 });
