@@ -1,4 +1,4 @@
-// A gRPC server that rejects every token.
+// A gRPC server that rejects every token. On an IPC message, it collects garbage in the same turn, and answers.
 import { CallLog } from '../../dist/calls/call-log.js';
 import { Admission, createPipeline } from '../../dist/calls/pipeline.js';
 import { Health } from '../../dist/grpc/health.js';
@@ -30,5 +30,9 @@ const { address } = await startGrpcServer({
   limits,
 });
 
+process.on('message', () => {
+  global.gc();
+  process.send('collected');
+});
 process.on('disconnect', () => process.exit(0));
 process.send(address);
