@@ -27,7 +27,7 @@ interface GatewayOptions
 /** The gateway, as listeners for the events of a `node:http` server. */
 export interface Gateway extends Pick<
   Transcoder,
-  'knowsCallerOn' | 'onClientError' | 'onConnect' | 'replyCache'
+  'isAuthenticated' | 'onClientError' | 'onConnect' | 'replyCache'
 > {
   readonly onRequest: RequestListener;
   /** Requests the client's body (status 100) once the guard has admitted the request. */
@@ -109,7 +109,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       draining = true;
     },
     onClose: transcoder.close,
-    knowsCallerOn: transcoder.knowsCallerOn,
+    isAuthenticated: transcoder.isAuthenticated,
   };
 }
 

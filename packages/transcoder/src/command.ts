@@ -8,8 +8,7 @@ import { httpStatusOf } from './failures/failure.js';
 import { isForeign } from './foreign-requests.js';
 import { Code } from './gen/google/rpc/code_pb.js';
 import { grpcUpstream } from './grpc-js.js';
-import { loggedPath } from './http/finish.js';
-import { writeReply } from './http-response.js';
+import { loggedPath, writeReply } from './http/response.js';
 import { createTranscoder, type Transcoder, unboundRules } from './index.js';
 import { describe, type OpenApi } from './openapi.js';
 import { documentPages, withPages } from './page.js';
@@ -225,11 +224,8 @@ function originOf({ address, port }: AddressInfo): string {
  * Declares the forms of `curl -d`, which names no other type unless it is told to, as JSON. As the guard keeps the forms
  * of other pages out, which browsers send unasked, nobody else sends them.
  */
-function readFormsAsJson({ rawHeaders }: IncomingMessage): void {
-  rawHeaders.forEach((text, index) => {
-    const isType = index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === 'content-type';
-    if (isType && FORM_TYPE.test(text)) rawHeaders[index] = 'application/json';
-  });
+function readFormsAsJson({ headers }: IncomingMessage): void {
+  if (FORM_TYPE.test(headers['content-type'] ?? '')) headers['content-type'] = 'application/json';
 }
 
 /** What the line about a request tells. Bytes that are no HTTP request have no method, path and time. */

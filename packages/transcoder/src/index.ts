@@ -10,7 +10,7 @@ export {
 export { type CacheFigures, entityTag, isCurrent } from './http/reply.js';
 export type { Exchange } from './http/exchange.js';
 export type { ForwardedHeaders, RenamedHeader, ResponseHeaders, UnfitValue } from './metadata.js';
-export type { ErrorReply, HttpReply } from './http-response.js';
+export type { ErrorReply, HttpReply } from './http-reply.js';
 export type { JsonOptions } from './json/json-options.js';
 export type { LogKind, TranscoderLog } from './log.js';
 export type { TranscoderOptions } from './options.js';

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
+import { DEFAULT_HOOKS } from './hooks.js';
 import type { JsonOptions } from './json/json-options.js';
 import type { LogKind, TranscoderLog } from './log.js';
 import {
@@ -132,7 +132,7 @@ export interface TranscoderOptions {
   readonly write?: ((writing: () => void) => void) | undefined;
   /** Returns the time, in milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
-  /** The logger. Default: nothing is logged. */
+  /** The logger. Default: prints warnings and errors to stderr. */
   readonly log?: TranscoderLog | undefined;
   /** The log level of successful requests. Default: `debug`. */
   readonly answeredLevel?: 'info' | 'debug' | undefined;
@@ -190,8 +190,6 @@ const JSON_KINDS = {
   milliseconds: FLAG,
 } satisfies Record<keyof JsonOptions, Kind>;
 
-const ignore = (): void => undefined;
-
 // Segments of unreserved characters: nothing that a router reads as a pattern.
 const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
 
@@ -226,18 +224,9 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
     json: {} as JsonOptions,
     lenient: false,
     unsupported: 'refuse' as const,
-    requestIdOf: () => randomUUID() as string,
-    write: (writing: () => void) => {
-      writing();
-    },
-    now: Date.now,
-    log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
     answeredLevel: 'debug' as const,
-    mayLog: () => true,
-    onUnknownType: ignore as (typeUrl: string) => void,
-    observers: [],
   };
-  const options = { ...defaults, ...checkedOptions(given, KINDS, required) };
+  const options = { ...defaults, ...DEFAULT_HOOKS, ...checkedOptions(given, KINDS, required) };
   checkedOptions(options.json, JSON_KINDS, [], 'json.');
   const { basePath } = options;
   if (!BASE_PATH.test(basePath)) {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Observes requests, for example for metrics and traces. Its functions must not throw. */
+/** Observes requests, for example for metrics and traces. What they throw goes to the log. */
 export interface RequestObserver {
   /**
    * Called when the head of a request has arrived, before the request is processed. For bytes that are not an HTTP
@@ -34,24 +34,4 @@ export interface RequestOutcome {
   /** The reason of the error, if it has one. */
   readonly reason: string | undefined;
   readonly requestId: string;
-}
-
-const UNOBSERVED: RequestObservation = { end: () => undefined };
-
-/** Combines several observers. If they set the same metadata or field, the last one wins. */
-export function joinObservers(observers: readonly RequestObserver[]): RequestObserver {
-  const [only, ...others] = observers;
-  if (only === undefined) return { begin: () => UNOBSERVED };
-  if (others.length === 0) return only;
-  return { begin: (request) => combined(observers.map((observer) => observer.begin(request))) };
-}
-
-function combined(observations: readonly RequestObservation[]): RequestObservation {
-  return {
-    metadata: new Map(observations.flatMap(({ metadata }) => [...(metadata ?? [])])),
-    fields: Object.fromEntries(observations.flatMap(({ fields }) => Object.entries(fields ?? {}))),
-    end(outcome) {
-      for (const observation of observations) observation.end(outcome);
-    },
-  };
 }

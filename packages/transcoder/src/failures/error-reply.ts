@@ -4,7 +4,7 @@ import { isObject } from '../fields/text-value.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
 import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../gen/google/rpc/status_pb.js';
-import type { ErrorReply } from '../http-response.js';
+import type { ErrorReply } from '../http-reply.js';
 import type { ReplyMetadata, UnaryReply } from '../upstream.js';
 import { bearerChallenge } from './bearer-challenge.js';
 import { codeOf, type FieldViolation, type HttpFailure, httpStatusOf, upstreamFailure } from './failure.js';

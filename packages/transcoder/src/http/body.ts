@@ -8,7 +8,7 @@ import {
   shuttingDown,
 } from '../failures/failure.js';
 import { Counts } from '../counts.js';
-import type { HttpReply } from '../http-response.js';
+import type { HttpReply } from '../http-reply.js';
 import type { Exchange } from './exchange.js';
 import { hasBody } from './head.js';
 
@@ -139,9 +139,17 @@ export class ArrivingBody {
   }
 }
 
-/** The bytes that middleware such as `express.raw()` has read and decoded; undefined if there are none. */
-function bytesReadBefore({ body }: IncomingMessage & { readonly body?: unknown }): Buffer | undefined {
-  return Buffer.isBuffer(body) ? body : undefined;
+/**
+ * The bytes that other code has read and decoded, such as `express.raw()`, or a framework that parses bodies and keeps
+ * them as `rawBody`; undefined if there are none.
+ */
+function bytesReadBefore({ body, rawBody }: IncomingMessage & OfOtherCode): Buffer | undefined {
+  return [body, rawBody].find((bytes) => Buffer.isBuffer(bytes));
+}
+
+interface OfOtherCode {
+  readonly body?: unknown;
+  readonly rawBody?: unknown;
 }
 
 /**
@@ -190,8 +198,8 @@ function bodyTooLarge(maxBytes: number): HttpFailure {
   return new HttpFailure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
 }
 
-/** A request whose client the guard may refuse. */
-export interface Guarded {
+/** A request whose body is still arriving, and whose client the guard may refuse. */
+export interface PendingBody {
   /** What tells its caller apart from others; undefined if nothing does. */
   readonly caller: string | undefined;
   /** The guard's response for a client that it refuses; undefined for any other. */
@@ -240,7 +248,7 @@ export class Uploads {
   async wait(
     body: ArrivingBody,
     deadline: number,
-    request: Guarded,
+    request: PendingBody,
     exchange: Exchange,
   ): Promise<Uint8Array | HttpReply> {
     let timer: NodeJS.Timeout | undefined;
@@ -259,7 +267,7 @@ export class Uploads {
         resolve(refusal);
       } else if (this.#waiting.has(end)) {
         leave = this.#enter(request.caller);
-        exchange.invite();
+        exchange.send100Continue();
       }
     };
     try {

@@ -4,7 +4,7 @@ import { fromBinary, type Message } from '@bufbuild/protobuf';
 import { reflect, type ScalarValue } from '@bufbuild/protobuf/reflect';
 import { LRUCache } from 'lru-cache';
 import { HttpFailure } from '../failures/failure.js';
-import type { HttpReply } from '../http-response.js';
+import type { HttpReply } from '../http-reply.js';
 import type { JsonOutput } from '../json/json-output.js';
 import type { Binding } from '../template/binding.js';
 import { expandPathTemplate } from '../template/path-template.js';

@@ -1,4 +1,4 @@
-import type { HttpReply } from '../http-response.js';
+import type { HttpReply } from '../http-reply.js';
 import { httpBodyIn } from '../message/http-body.js';
 import type { Binding } from '../template/binding.js';
 

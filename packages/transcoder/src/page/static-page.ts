@@ -4,7 +4,7 @@ import { gzip } from 'node:zlib';
 import { methodNotAllowed } from '../failures/failure.js';
 import { entityTag, isCurrent } from '../http/reply.js';
 import type { Exchange } from '../http/exchange.js';
-import type { HttpReply } from '../http-response.js';
+import type { HttpReply } from '../http-reply.js';
 
 /** A static document that is served beside the paths of a contract. */
 export interface Page {

@@ -3,10 +3,11 @@ import { once } from 'node:events';
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { connect, Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { firstOf } from './support/library-contract.js';
-import { listening } from './support/opening.js';
-import { settled } from './support/settled.js';
-import { type HttpReply, writeEarlyReply, writeReply } from '../src/http-response.js';
+import { firstOf } from '../support/library-contract.js';
+import { listening } from '../support/opening.js';
+import { settled } from '../support/settled.js';
+import type { HttpReply } from '../../src/http-reply.js';
+import { writeEarlyReply, writeReply } from '../../src/http/response.js';
 
 /** Larger than the buffers of a connection. */
 const BODY = randomBytes(16 * 1024 * 1024);

@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import type { LogKind, TranscoderLog } from './log.js';
+import type { RequestObservation, RequestObserver } from './request-observer.js';
+
+/** The functions of an application that a transcoder calls, besides its guard and its upstream. */
+export interface Hooks {
+  readonly log: TranscoderLog;
+  readonly mayLog: (kind: LogKind) => boolean;
+  readonly now: () => number;
+  readonly requestIdOf: (given: string | undefined) => string;
+  readonly write: (writing: () => void) => void;
+  readonly onUnknownType: (typeUrl: string) => void;
+  readonly observers: readonly RequestObserver[];
+}
+
+const ignore = (): void => undefined;
+
+/** What is done without a hook. The log prints warnings and errors to stderr, with their causes. */
+export const DEFAULT_HOOKS = {
+  log: { debug: ignore, info: ignore, warn: print, error: print },
+  mayLog: () => true,
+  now: Date.now,
+  requestIdOf: () => randomUUID(),
+  write: (writing) => {
+    writing();
+  },
+  onUnknownType: ignore,
+  observers: [],
+} satisfies Hooks;
+
+function print(fields: { readonly err?: unknown }, message: string): void {
+  const { err, ...others } = fields;
+  const cause =
+    err === undefined ? '' : `: ${err instanceof Error ? String(err.stack) : JSON.stringify(err)}`;
+  process.stderr.write(`transcoder: ${message} ${JSON.stringify(others)}${cause}\n`);
+}
+
+/** What Node can send as a header, and gRPC as metadata. */
+const REQUEST_ID = /^[ -~]+$/;
+
+/**
+ * Returns hooks that do the same, but never throw or return a wrong value: what is done without the hook is done instead,
+ * and the log has a line that names it. A fault in one of them neither fails the request nor ends the process.
+ */
+export function faultless(given: Hooks): Omit<Hooks, 'observers'> & { readonly observer: RequestObserver } {
+  const log = faultlessLog(given.log);
+  const faulty = (hook: string) => (err: unknown) => {
+    log.error({ hook, err }, 'hook failed');
+  };
+  const { mayLog, now, requestIdOf, write, onUnknownType } = DEFAULT_HOOKS;
+  const isFlag = (value: unknown): boolean => typeof value === 'boolean';
+  const isId = (value: unknown): boolean => typeof value === 'string' && REQUEST_ID.test(value);
+  return {
+    log,
+    mayLog: faultlessHook(given.mayLog, isFlag, mayLog, faulty('mayLog')),
+    now: faultlessHook(given.now, Number.isFinite, now, faulty('now')),
+    requestIdOf: faultlessHook(given.requestIdOf, isId, requestIdOf, faulty('requestIdOf')),
+    write: faultlessHook(given.write, isAny, write, faulty('write')),
+    onUnknownType: faultlessHook(given.onUnknownType, isAny, onUnknownType, faulty('onUnknownType')),
+    observer: joined(given.observers, faulty('observers')),
+  };
+}
+
+const isAny = (): boolean => true;
+
+/** @param faulty called with what the hook has thrown, or with an error that tells what it has returned */
+function faultlessHook<Args extends readonly unknown[], Value>(
+  hook: (...args: Args) => Value,
+  fits: (value: NoInfer<Value>) => boolean,
+  fallback: (...args: NoInfer<Args>) => NoInfer<Value>,
+  faulty: (error: unknown) => void,
+): (...args: Args) => Value {
+  return (...args) => {
+    try {
+      const value = hook(...args);
+      if (value instanceof Promise) value.catch(faulty);
+      if (fits(value)) return value;
+      throw new TypeError(`It returned ${String(value)}.`);
+    } catch (error) {
+      faulty(error);
+      return fallback(...args);
+    }
+  };
+}
+
+/** The fault of a log has no other place than the log by default. */
+function faultlessLog(log: TranscoderLog): TranscoderLog {
+  const faulty = (err: unknown): void => {
+    print({ err }, 'log failed');
+  };
+  const at = (level: 'debug' | 'info' | 'warn' | 'error'): TranscoderLog['info'] =>
+    faultlessHook(log[level].bind(log), isAny, ignore, faulty);
+  const isLevelEnabled = (level: 'debug' | 'info'): boolean => log.isLevelEnabled?.(level) !== false;
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    isLevelEnabled: faultlessHook(isLevelEnabled, isAny, () => true, faulty),
+  };
+}
+
+const UNOBSERVED: RequestObservation = { end: ignore };
+
+/** Combines several observers. If they set the same metadata or field, the last one wins. */
+function joined(observers: readonly RequestObserver[], faulty: (error: unknown) => void): RequestObserver {
+  if (observers.length === 0) return { begin: () => UNOBSERVED };
+  const begins = observers.map((observer) =>
+    faultlessHook(observer.begin.bind(observer), isObservation, () => UNOBSERVED, faulty),
+  );
+  return {
+    begin(request) {
+      const observations = begins.map((begin) => begin(request));
+      return {
+        metadata: new Map(observations.flatMap(({ metadata }) => [...(metadata ?? [])])),
+        fields: Object.fromEntries(observations.flatMap(({ fields }) => Object.entries(fields ?? {}))),
+        end(outcome) {
+          for (const each of observations) faultlessHook(each.end.bind(each), isAny, ignore, faulty)(outcome);
+        },
+      };
+    },
+  };
+}
+
+function isObservation(value: RequestObservation): boolean {
+  const { metadata = new Map() } = value;
+  return typeof value.end === 'function' && metadata instanceof Map;
+}
