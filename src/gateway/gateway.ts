@@ -134,7 +134,10 @@ function indexReply(basePath: string, pages: readonly Page[]): ReadReply {
   });
   const forPeople = named.find(({ contentType }) => contentType.startsWith('text/html'));
   if (forPeople === undefined) return index;
-  const headers = { ...BY_ACCEPT, Location: basePath + forPeople.path, 'Cache-Control': 'no-cache' };
+  // Relative, since a proxy may serve the base path under a prefix of its own.
+  const last = basePath.slice(basePath.lastIndexOf('/') + 1);
+  const place = (last + forPeople.path).replace(/^\//, '');
+  const headers = { ...BY_ACCEPT, Location: place, 'Cache-Control': 'no-cache' };
   return (exchange) => (prefersHtml(exchange.request) ? { status: 302, headers } : index(exchange));
 }
 

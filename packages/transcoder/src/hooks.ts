@@ -122,7 +122,7 @@ function joined(observers: readonly RequestObserver[], faulty: (error: unknown) 
   };
 }
 
-function isObservation(value: RequestObservation): boolean {
-  const { metadata = new Map() } = value;
-  return typeof value.end === 'function' && metadata instanceof Map;
+function isObservation(value: unknown): boolean {
+  const observation = value as RequestObservation;
+  return typeof observation.end === 'function' && (observation.metadata ?? new Map()) instanceof Map;
 }

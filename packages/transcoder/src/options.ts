@@ -27,6 +27,7 @@ import {
   TEXT,
   TEXTS,
 } from './option-kinds.js';
+import type { StreamEvents } from './http/stream-formats.js';
 import type { RequestObserver } from './request-observer.js';
 import type { UnsupportedMethods } from './template/contract.js';
 import type { Guard, Upstream } from './upstream.js';
@@ -111,12 +112,17 @@ export interface TranscoderOptions {
   readonly json?: JsonOptions | undefined;
   /**
    * Whether to accept what grpc-gateway accepts: snake_case names in field masks, `labels[a]=b` for maps, `{}` for a
-   * method without a body, no body for a method whose body is a field, no content type or
-   * `application/merge-patch+json`, `Grpc-Timeout`, query parameters that no field has, which are ignored, and a PATCH
+   * method without a body, no body for a method whose body is a field, any content type or none, which browsers send to
+   * other sites without asking (so never with cookies), `Grpc-Timeout`, query parameters that no field has, which are ignored, and a PATCH
    * without a field mask, which gets one with the fields in its body. Streams are then written as grpc-gateway's
    * `{"result":…}` lines. Default: false.
    */
   readonly lenient?: boolean | undefined;
+  /**
+   * How Server-Sent Events are written: with events named `end` and `failure`, or `plain`, for clients that read the data of
+   * every event as a message, with a failure as `{"error":…}`. Default: `named`.
+   */
+  readonly events?: StreamEvents | undefined;
   /**
    * What to do with bindings that cannot be served: client and bidirectional streams, server streams if the upstream
    * has no `serverStream`, paths with `**` twice, `GET` with a body, the later of two rules for the same
@@ -172,6 +178,7 @@ const KINDS = {
   ignoredParameters: TEXTS,
   json: OBJECT,
   lenient: FLAG,
+  events: oneOf('named', 'plain'),
   unsupported: oneOf('refuse', 'skip'),
   requestIdOf: FUNCTION,
   write: FUNCTION,
@@ -223,6 +230,7 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
     ignoredParameters: [] as Iterable<string>,
     json: {} as JsonOptions,
     lenient: false,
+    events: 'named' as StreamEvents,
     unsupported: 'refuse' as const,
     answeredLevel: 'debug' as const,
   };

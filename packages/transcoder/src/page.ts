@@ -12,17 +12,22 @@ export { type Page, pageReply, type ReadReply, readOnly } from './page/static-pa
  * its assets, which can also send requests.
  *
  * @param describe makes the document; called once, at the first request that needs it
+ * @throws Error with a one-sentence message if the package `swagger-ui-dist` is not installed
  */
 export function documentPages(describe: () => OpenApi): Page[] {
   const document = once(describe);
-  const description: Page = {
+  return [documentPage(document), ...swaggerUi(() => document().info.title)];
+}
+
+/** Returns the OpenAPI document at `/openapi.json` alone. */
+export function documentPage(describe: () => OpenApi): Page {
+  return {
     path: '/openapi.json',
     name: 'openapi',
     contentType: 'application/json',
-    body: () => Buffer.from(JSON.stringify(document())),
+    body: () => Buffer.from(JSON.stringify(describe())),
     headers: { 'X-Content-Type-Options': 'nosniff' },
   };
-  return [description, ...swaggerUi(() => document().info.title)];
 }
 
 /**

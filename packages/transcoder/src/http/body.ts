@@ -27,25 +27,19 @@ export function requireDecoded(request: IncomingMessage): void {
   throw contentCodingUnsupported(request.method);
 }
 
-// RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons.
-const JSON_TYPE = /^application\/json(?:[ \t]*;(?:[ \t]*charset=(?:utf-8|"utf-8"))?)*[ \t]*$/i;
+// RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons. RFC 8259 defines none, so all but the
+// charset are ignored.
+const JSON_TYPE =
+  /^application\/json(?:[ \t]*;(?:[ \t]*(?:charset=(?:utf-8|"utf-8")|(?!charset=)[\w!#$%&'*+\-.^`|~]+=(?:[\w!#$%&'*+\-.^`|~]+|"(?:[^"\\]|\\.)*")))?)*[ \t]*$/i;
 
-// RFC 7396: grpc-gateway accepts this type for a PATCH, and reads the body like any other.
-const LENIENT_TYPE = new RegExp(JSON_TYPE.source.replace('json', '(?:json|merge-patch\\+json)'), 'i');
-
-/**
- * Whether the media type of a body is `application/json`, with or without `charset=utf-8` (RFC 8259 defines no other).
- *
- * @param lenient whether to accept `application/merge-patch+json` and a missing type, too.
- */
-export function isJsonType({ sent }: Exchange, lenient: boolean): boolean {
-  const type = sent.get('content-type')?.join(', ');
-  return type === undefined ? lenient : (lenient ? LENIENT_TYPE : JSON_TYPE).test(type);
+/** Whether the media type of a body is `application/json`, with or without `charset=utf-8`. */
+export function isJsonType({ sent }: Exchange): boolean {
+  return JSON_TYPE.test(sent.get('content-type')?.join(', ') ?? '');
 }
 
 /** Refuses every other media type. @throws HttpFailure `CONTENT_TYPE_UNSUPPORTED` */
-export function requireJsonType(exchange: Exchange, lenient: boolean): void {
-  if (!isJsonType(exchange, lenient)) throw mediaTypeUnsupported(exchange.verb);
+export function requireJsonType(exchange: Exchange): void {
+  if (!isJsonType(exchange)) throw mediaTypeUnsupported(exchange.verb);
 }
 
 /** @param verb the HTTP method of the request */

@@ -38,6 +38,7 @@ import { type Exchange, isOk, targetOf } from './exchange.js';
 import { requestTarget, requestTimeoutMs } from './head.js';
 import { type OpenStream, OpenStreams, StreamedReply } from './streams.js';
 import { type CacheFigures, SuccessReplies } from './reply.js';
+import type { StreamEvents } from './stream-formats.js';
 
 /** The options of a transcoder that apply to single requests. */
 interface DispatcherOptions {
@@ -56,6 +57,7 @@ interface DispatcherOptions {
   readonly json: JsonOptions;
   readonly replyCacheBytes: number;
   readonly lenient: boolean;
+  readonly events: StreamEvents;
   /** Called with the type URL of each Any whose type the contract lacks. */
   readonly unknownType: UnknownType;
   readonly now: () => number;
@@ -284,7 +286,7 @@ class TranscodedCall implements PendingBody {
   }
 
   #streamed(open: OpenStream, message: Uint8Array): Promise<HttpReply> {
-    const { errors, lenient, now, streamMs, successes, upstream } = this.#parts;
+    const { errors, events, lenient, now, streamMs, successes, upstream } = this.#parts;
     const { binding } = this.#found;
     const { headers } = this.#exchange.request;
     const deadline = this.#exchange.started + requestTimeoutMs(headers, streamMs, lenient);
@@ -292,7 +294,7 @@ class TranscodedCall implements PendingBody {
     const { serverStream } = upstream as Required<Upstream>;
     const stream = serverStream.call(upstream, { ...this.#head, message, deadline });
     open.limit(Math.max(0, deadline - now()));
-    const format = successes.format(binding, headers.accept, lenient);
+    const format = successes.format(binding, headers.accept, { lenient, events });
     const onHeaders = (reply: UnaryReply): void => {
       this.#takeHeaders(reply);
     };
@@ -318,7 +320,7 @@ class TranscodedCall implements PendingBody {
 
 /** Whether a body for a `google.api.HttpBody` is its JSON form, which grpc-gateway takes in place of the bytes. */
 function isEnvelope(exchange: Exchange, bytes: Uint8Array): boolean {
-  return isJsonType(exchange, true) && isHttpBodyJson(bytes);
+  return (!exchange.sent.has('content-type') || isJsonType(exchange)) && isHttpBodyJson(bytes);
 }
 
 function bodyJson(
@@ -336,7 +338,7 @@ function bodyJson(
     throw malformed('The request has no body; this method takes one.');
   }
   if (body === undefined && !lenient) throw bodyUnwanted();
-  requireJsonType(exchange, lenient);
+  if (!lenient) requireJsonType(exchange);
   const json = parseJsonText(bytes, (value) =>
     typeof body === 'object'
       ? startOf(registry, { message, json: { [body.jsonName]: value } }).to(body.jsonName)

@@ -22,7 +22,7 @@ const registries = new WeakMap<Uint8Array, FileRegistry>();
  * comments, which would take most of the memory of a large contract.
  *
  * @param bytes a serialized `google.protobuf.FileDescriptorSet`, which must not change.
- * @throws Error with a one-sentence message if the bytes are not a set.
+ * @throws Error with a one-sentence message if the bytes are not a set, or a file lacks one that it imports.
  */
 export function registryOf(bytes: Uint8Array): FileRegistry {
   const known = registries.get(bytes);
@@ -30,13 +30,26 @@ export function registryOf(bytes: Uint8Array): FileRegistry {
   const set = readSet(bytes);
   for (const file of set.file) clearField(file, FileDescriptorProtoSchema.field.sourceCodeInfo);
   set.file.unshift(...missingWellKnownFiles(set));
-  const registry = createFileRegistry(set);
+  const registry = typesOf(set);
   for (const type of registry) {
     if (type.kind === 'message') nameApart(type);
     else if (type.kind === 'extension') addToExtended(type);
   }
   registries.set(bytes, registry);
   return registry;
+}
+
+/** @throws Error with a one-sentence message if a file lacks one that it imports. */
+function typesOf(set: FileDescriptorSet): FileRegistry {
+  const names = new Set(set.file.map(({ name }) => name));
+  for (const { name, dependency } of set.file) {
+    const missing = dependency.find((each) => !names.has(each));
+    if (missing !== undefined)
+      throw new Error(
+        `The descriptor set lacks ${missing}, which ${name} imports; \`protoc\` needs \`--include_imports\`.`,
+      );
+  }
+  return createFileRegistry(set);
 }
 
 /** @throws Error with a one-sentence message if the bytes are not a set. */

@@ -6,6 +6,11 @@ import { httpRuleOf } from './contract-options.js';
 import { registryOf } from './descriptor-set.js';
 import { servedServices } from './served-services.js';
 
+/** A `google.api.HttpRule` in ProtoJSON, for the method that `selector` names. */
+export interface UnboundRule extends JsonObject {
+  selector: string;
+}
+
 /**
  * Returns HTTP rules for the methods that cannot be called by their own, for the option `rules`. Each binds its method,
  * which its selector names, to `POST /package.Service/Method`, with the request message as the body: as its only
@@ -15,10 +20,7 @@ import { servedServices } from './served-services.js';
  * @param services full names of the services to include. Default: as for the option `services`.
  * @throws Error with a one-sentence message if the bytes are not such a set, or a service does not exist.
  */
-export function unboundRules(
-  descriptorSet: Uint8Array,
-  services?: readonly string[],
-): (JsonObject & { selector: string })[] {
+export function unboundRules(descriptorSet: Uint8Array, services?: readonly string[]): UnboundRule[] {
   const registry = registryOf(descriptorSet);
   const methods = servedServices(registry, services).flatMap((service) => service.methods);
   const ignore = (): void => undefined;
@@ -30,10 +32,7 @@ export function unboundRules(
   return methods.filter((method) => !served.has(method)).map((method) => ruleFor(method, rules.get(method)));
 }
 
-function ruleFor(
-  { parent, name }: DescMethod,
-  unserved: HttpRule | undefined,
-): JsonObject & { selector: string } {
+function ruleFor({ parent, name }: DescMethod, unserved: HttpRule | undefined): UnboundRule {
   const selector = `${parent.typeName}.${name}`;
   const post = `/${parent.typeName}/${name}`;
   if (unserved === undefined) return { selector, post, body: '*' };

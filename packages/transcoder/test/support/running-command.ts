@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import { runCommand } from '../../src/command.js';
+import { runCommand } from '../../src/command/command.js';
 
 /** The command, running in this process. */
 interface RunningCommand {

@@ -26,25 +26,22 @@
 // @generated from file grpc/reflection/v1/reflection.proto (package grpc.reflection.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from '@bufbuild/protobuf/codegenv2';
-import { fileDesc, messageDesc, serviceDesc } from '@bufbuild/protobuf/codegenv2';
-import type { Message } from '@bufbuild/protobuf';
+import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file grpc/reflection/v1/reflection.proto.
  */
-export const file_grpc_reflection_v1_reflection: GenFile =
-  /*@__PURE__*/
-  fileDesc(
-    'CiNncnBjL3JlZmxlY3Rpb24vdjEvcmVmbGVjdGlvbi5wcm90bxISZ3JwYy5yZWZsZWN0aW9uLnYxIoUCChdTZXJ2ZXJSZWZsZWN0aW9uUmVxdWVzdBIMCgRob3N0GAEgASgJEhoKEGZpbGVfYnlfZmlsZW5hbWUYAyABKAlIABIgChZmaWxlX2NvbnRhaW5pbmdfc3ltYm9sGAQgASgJSAASSQoZZmlsZV9jb250YWluaW5nX2V4dGVuc2lvbhgFIAEoCzIkLmdycGMucmVmbGVjdGlvbi52MS5FeHRlbnNpb25SZXF1ZXN0SAASJwodYWxsX2V4dGVuc2lvbl9udW1iZXJzX29mX3R5cGUYBiABKAlIABIXCg1saXN0X3NlcnZpY2VzGAcgASgJSABCEQoPbWVzc2FnZV9yZXF1ZXN0IkUKEEV4dGVuc2lvblJlcXVlc3QSFwoPY29udGFpbmluZ190eXBlGAEgASgJEhgKEGV4dGVuc2lvbl9udW1iZXIYAiABKAUiuAMKGFNlcnZlclJlZmxlY3Rpb25SZXNwb25zZRISCgp2YWxpZF9ob3N0GAEgASgJEkUKEG9yaWdpbmFsX3JlcXVlc3QYAiABKAsyKy5ncnBjLnJlZmxlY3Rpb24udjEuU2VydmVyUmVmbGVjdGlvblJlcXVlc3QSTgoYZmlsZV9kZXNjcmlwdG9yX3Jlc3BvbnNlGAQgASgLMiouZ3JwYy5yZWZsZWN0aW9uLnYxLkZpbGVEZXNjcmlwdG9yUmVzcG9uc2VIABJVCh5hbGxfZXh0ZW5zaW9uX251bWJlcnNfcmVzcG9uc2UYBSABKAsyKy5ncnBjLnJlZmxlY3Rpb24udjEuRXh0ZW5zaW9uTnVtYmVyUmVzcG9uc2VIABJJChZsaXN0X3NlcnZpY2VzX3Jlc3BvbnNlGAYgASgLMicuZ3JwYy5yZWZsZWN0aW9uLnYxLkxpc3RTZXJ2aWNlUmVzcG9uc2VIABI7Cg5lcnJvcl9yZXNwb25zZRgHIAEoCzIhLmdycGMucmVmbGVjdGlvbi52MS5FcnJvclJlc3BvbnNlSABCEgoQbWVzc2FnZV9yZXNwb25zZSI3ChZGaWxlRGVzY3JpcHRvclJlc3BvbnNlEh0KFWZpbGVfZGVzY3JpcHRvcl9wcm90bxgBIAMoDCJLChdFeHRlbnNpb25OdW1iZXJSZXNwb25zZRIWCg5iYXNlX3R5cGVfbmFtZRgBIAEoCRIYChBleHRlbnNpb25fbnVtYmVyGAIgAygFIksKE0xpc3RTZXJ2aWNlUmVzcG9uc2USNAoHc2VydmljZRgBIAMoCzIjLmdycGMucmVmbGVjdGlvbi52MS5TZXJ2aWNlUmVzcG9uc2UiHwoPU2VydmljZVJlc3BvbnNlEgwKBG5hbWUYASABKAkiOgoNRXJyb3JSZXNwb25zZRISCgplcnJvcl9jb2RlGAEgASgFEhUKDWVycm9yX21lc3NhZ2UYAiABKAkyiQEKEFNlcnZlclJlZmxlY3Rpb24SdQoUU2VydmVyUmVmbGVjdGlvbkluZm8SKy5ncnBjLnJlZmxlY3Rpb24udjEuU2VydmVyUmVmbGVjdGlvblJlcXVlc3QaLC5ncnBjLnJlZmxlY3Rpb24udjEuU2VydmVyUmVmbGVjdGlvblJlc3BvbnNlKAEwAUJmChVpby5ncnBjLnJlZmxlY3Rpb24udjFCFVNlcnZlclJlZmxlY3Rpb25Qcm90b1ABWjRnb29nbGUuZ29sYW5nLm9yZy9ncnBjL3JlZmxlY3Rpb24vZ3JwY19yZWZsZWN0aW9uX3YxYgZwcm90bzM',
-  );
+export const file_grpc_reflection_v1_reflection: GenFile = /*@__PURE__*/
+  fileDesc("CiNncnBjL3JlZmxlY3Rpb24vdjEvcmVmbGVjdGlvbi5wcm90bxISZ3JwYy5yZWZsZWN0aW9uLnYxIoUCChdTZXJ2ZXJSZWZsZWN0aW9uUmVxdWVzdBIMCgRob3N0GAEgASgJEhoKEGZpbGVfYnlfZmlsZW5hbWUYAyABKAlIABIgChZmaWxlX2NvbnRhaW5pbmdfc3ltYm9sGAQgASgJSAASSQoZZmlsZV9jb250YWluaW5nX2V4dGVuc2lvbhgFIAEoCzIkLmdycGMucmVmbGVjdGlvbi52MS5FeHRlbnNpb25SZXF1ZXN0SAASJwodYWxsX2V4dGVuc2lvbl9udW1iZXJzX29mX3R5cGUYBiABKAlIABIXCg1saXN0X3NlcnZpY2VzGAcgASgJSABCEQoPbWVzc2FnZV9yZXF1ZXN0IkUKEEV4dGVuc2lvblJlcXVlc3QSFwoPY29udGFpbmluZ190eXBlGAEgASgJEhgKEGV4dGVuc2lvbl9udW1iZXIYAiABKAUiuAMKGFNlcnZlclJlZmxlY3Rpb25SZXNwb25zZRISCgp2YWxpZF9ob3N0GAEgASgJEkUKEG9yaWdpbmFsX3JlcXVlc3QYAiABKAsyKy5ncnBjLnJlZmxlY3Rpb24udjEuU2VydmVyUmVmbGVjdGlvblJlcXVlc3QSTgoYZmlsZV9kZXNjcmlwdG9yX3Jlc3BvbnNlGAQgASgLMiouZ3JwYy5yZWZsZWN0aW9uLnYxLkZpbGVEZXNjcmlwdG9yUmVzcG9uc2VIABJVCh5hbGxfZXh0ZW5zaW9uX251bWJlcnNfcmVzcG9uc2UYBSABKAsyKy5ncnBjLnJlZmxlY3Rpb24udjEuRXh0ZW5zaW9uTnVtYmVyUmVzcG9uc2VIABJJChZsaXN0X3NlcnZpY2VzX3Jlc3BvbnNlGAYgASgLMicuZ3JwYy5yZWZsZWN0aW9uLnYxLkxpc3RTZXJ2aWNlUmVzcG9uc2VIABI7Cg5lcnJvcl9yZXNwb25zZRgHIAEoCzIhLmdycGMucmVmbGVjdGlvbi52MS5FcnJvclJlc3BvbnNlSABCEgoQbWVzc2FnZV9yZXNwb25zZSI3ChZGaWxlRGVzY3JpcHRvclJlc3BvbnNlEh0KFWZpbGVfZGVzY3JpcHRvcl9wcm90bxgBIAMoDCJLChdFeHRlbnNpb25OdW1iZXJSZXNwb25zZRIWCg5iYXNlX3R5cGVfbmFtZRgBIAEoCRIYChBleHRlbnNpb25fbnVtYmVyGAIgAygFIksKE0xpc3RTZXJ2aWNlUmVzcG9uc2USNAoHc2VydmljZRgBIAMoCzIjLmdycGMucmVmbGVjdGlvbi52MS5TZXJ2aWNlUmVzcG9uc2UiHwoPU2VydmljZVJlc3BvbnNlEgwKBG5hbWUYASABKAkiOgoNRXJyb3JSZXNwb25zZRISCgplcnJvcl9jb2RlGAEgASgFEhUKDWVycm9yX21lc3NhZ2UYAiABKAkyiQEKEFNlcnZlclJlZmxlY3Rpb24SdQoUU2VydmVyUmVmbGVjdGlvbkluZm8SKy5ncnBjLnJlZmxlY3Rpb24udjEuU2VydmVyUmVmbGVjdGlvblJlcXVlc3QaLC5ncnBjLnJlZmxlY3Rpb24udjEuU2VydmVyUmVmbGVjdGlvblJlc3BvbnNlKAEwAUJmChVpby5ncnBjLnJlZmxlY3Rpb24udjFCFVNlcnZlclJlZmxlY3Rpb25Qcm90b1ABWjRnb29nbGUuZ29sYW5nLm9yZy9ncnBjL3JlZmxlY3Rpb24vZ3JwY19yZWZsZWN0aW9uX3YxYgZwcm90bzM");
 
 /**
  * The message sent by the client when calling ServerReflectionInfo method.
  *
  * @generated from message grpc.reflection.v1.ServerReflectionRequest
  */
-export type ServerReflectionRequest = Message<'grpc.reflection.v1.ServerReflectionRequest'> & {
+export type ServerReflectionRequest = Message<"grpc.reflection.v1.ServerReflectionRequest"> & {
   /**
    * @generated from field: string host = 1;
    */
@@ -57,72 +54,65 @@ export type ServerReflectionRequest = Message<'grpc.reflection.v1.ServerReflecti
    *
    * @generated from oneof grpc.reflection.v1.ServerReflectionRequest.message_request
    */
-  messageRequest:
-    | {
-        /**
-         * Find a proto file by the file name.
-         *
-         * @generated from field: string file_by_filename = 3;
-         */
-        value: string;
-        case: 'fileByFilename';
-      }
-    | {
-        /**
-         * Find the proto file that declares the given fully-qualified symbol name.
-         * This field should be a fully-qualified symbol name
-         * (e.g. <package>.<service>[.<method>] or <package>.<type>).
-         *
-         * @generated from field: string file_containing_symbol = 4;
-         */
-        value: string;
-        case: 'fileContainingSymbol';
-      }
-    | {
-        /**
-         * Find the proto file which defines an extension extending the given
-         * message type with the given field number.
-         *
-         * @generated from field: grpc.reflection.v1.ExtensionRequest file_containing_extension = 5;
-         */
-        value: ExtensionRequest;
-        case: 'fileContainingExtension';
-      }
-    | {
-        /**
-         * Finds the tag numbers used by all known extensions of the given message
-         * type, and appends them to ExtensionNumberResponse in an undefined order.
-         * Its corresponding method is best-effort: it's not guaranteed that the
-         * reflection service will implement this method, and it's not guaranteed
-         * that this method will provide all extensions. Returns
-         * StatusCode::UNIMPLEMENTED if it's not implemented.
-         * This field should be a fully-qualified type name. The format is
-         * <package>.<type>
-         *
-         * @generated from field: string all_extension_numbers_of_type = 6;
-         */
-        value: string;
-        case: 'allExtensionNumbersOfType';
-      }
-    | {
-        /**
-         * List the full names of registered services. The content will not be
-         * checked.
-         *
-         * @generated from field: string list_services = 7;
-         */
-        value: string;
-        case: 'listServices';
-      }
-    | { case: undefined; value?: undefined };
+  messageRequest: {
+    /**
+     * Find a proto file by the file name.
+     *
+     * @generated from field: string file_by_filename = 3;
+     */
+    value: string;
+    case: "fileByFilename";
+  } | {
+    /**
+     * Find the proto file that declares the given fully-qualified symbol name.
+     * This field should be a fully-qualified symbol name
+     * (e.g. <package>.<service>[.<method>] or <package>.<type>).
+     *
+     * @generated from field: string file_containing_symbol = 4;
+     */
+    value: string;
+    case: "fileContainingSymbol";
+  } | {
+    /**
+     * Find the proto file which defines an extension extending the given
+     * message type with the given field number.
+     *
+     * @generated from field: grpc.reflection.v1.ExtensionRequest file_containing_extension = 5;
+     */
+    value: ExtensionRequest;
+    case: "fileContainingExtension";
+  } | {
+    /**
+     * Finds the tag numbers used by all known extensions of the given message
+     * type, and appends them to ExtensionNumberResponse in an undefined order.
+     * Its corresponding method is best-effort: it's not guaranteed that the
+     * reflection service will implement this method, and it's not guaranteed
+     * that this method will provide all extensions. Returns
+     * StatusCode::UNIMPLEMENTED if it's not implemented.
+     * This field should be a fully-qualified type name. The format is
+     * <package>.<type>
+     *
+     * @generated from field: string all_extension_numbers_of_type = 6;
+     */
+    value: string;
+    case: "allExtensionNumbersOfType";
+  } | {
+    /**
+     * List the full names of registered services. The content will not be
+     * checked.
+     *
+     * @generated from field: string list_services = 7;
+     */
+    value: string;
+    case: "listServices";
+  } | { case: undefined; value?: undefined };
 };
 
 /**
  * Describes the message grpc.reflection.v1.ServerReflectionRequest.
  * Use `create(ServerReflectionRequestSchema)` to create a new message.
  */
-export const ServerReflectionRequestSchema: GenMessage<ServerReflectionRequest> =
-  /*@__PURE__*/
+export const ServerReflectionRequestSchema: GenMessage<ServerReflectionRequest> = /*@__PURE__*/
   messageDesc(file_grpc_reflection_v1_reflection, 0);
 
 /**
@@ -131,7 +121,7 @@ export const ServerReflectionRequestSchema: GenMessage<ServerReflectionRequest> 
  *
  * @generated from message grpc.reflection.v1.ExtensionRequest
  */
-export type ExtensionRequest = Message<'grpc.reflection.v1.ExtensionRequest'> & {
+export type ExtensionRequest = Message<"grpc.reflection.v1.ExtensionRequest"> & {
   /**
    * Fully-qualified type name. The format should be <package>.<type>
    *
@@ -149,8 +139,7 @@ export type ExtensionRequest = Message<'grpc.reflection.v1.ExtensionRequest'> & 
  * Describes the message grpc.reflection.v1.ExtensionRequest.
  * Use `create(ExtensionRequestSchema)` to create a new message.
  */
-export const ExtensionRequestSchema: GenMessage<ExtensionRequest> =
-  /*@__PURE__*/
+export const ExtensionRequestSchema: GenMessage<ExtensionRequest> = /*@__PURE__*/
   messageDesc(file_grpc_reflection_v1_reflection, 1);
 
 /**
@@ -158,7 +147,7 @@ export const ExtensionRequestSchema: GenMessage<ExtensionRequest> =
  *
  * @generated from message grpc.reflection.v1.ServerReflectionResponse
  */
-export type ServerReflectionResponse = Message<'grpc.reflection.v1.ServerReflectionResponse'> & {
+export type ServerReflectionResponse = Message<"grpc.reflection.v1.ServerReflectionResponse"> & {
   /**
    * @generated from field: string valid_host = 1;
    */
@@ -175,57 +164,51 @@ export type ServerReflectionResponse = Message<'grpc.reflection.v1.ServerReflect
    *
    * @generated from oneof grpc.reflection.v1.ServerReflectionResponse.message_response
    */
-  messageResponse:
-    | {
-        /**
-         * This message is used to answer file_by_filename, file_containing_symbol,
-         * file_containing_extension requests with transitive dependencies.
-         * As the repeated label is not allowed in oneof fields, we use a
-         * FileDescriptorResponse message to encapsulate the repeated fields.
-         * The reflection service is allowed to avoid sending FileDescriptorProtos
-         * that were previously sent in response to earlier requests in the stream.
-         *
-         * @generated from field: grpc.reflection.v1.FileDescriptorResponse file_descriptor_response = 4;
-         */
-        value: FileDescriptorResponse;
-        case: 'fileDescriptorResponse';
-      }
-    | {
-        /**
-         * This message is used to answer all_extension_numbers_of_type requests.
-         *
-         * @generated from field: grpc.reflection.v1.ExtensionNumberResponse all_extension_numbers_response = 5;
-         */
-        value: ExtensionNumberResponse;
-        case: 'allExtensionNumbersResponse';
-      }
-    | {
-        /**
-         * This message is used to answer list_services requests.
-         *
-         * @generated from field: grpc.reflection.v1.ListServiceResponse list_services_response = 6;
-         */
-        value: ListServiceResponse;
-        case: 'listServicesResponse';
-      }
-    | {
-        /**
-         * This message is used when an error occurs.
-         *
-         * @generated from field: grpc.reflection.v1.ErrorResponse error_response = 7;
-         */
-        value: ErrorResponse;
-        case: 'errorResponse';
-      }
-    | { case: undefined; value?: undefined };
+  messageResponse: {
+    /**
+     * This message is used to answer file_by_filename, file_containing_symbol,
+     * file_containing_extension requests with transitive dependencies.
+     * As the repeated label is not allowed in oneof fields, we use a
+     * FileDescriptorResponse message to encapsulate the repeated fields.
+     * The reflection service is allowed to avoid sending FileDescriptorProtos
+     * that were previously sent in response to earlier requests in the stream.
+     *
+     * @generated from field: grpc.reflection.v1.FileDescriptorResponse file_descriptor_response = 4;
+     */
+    value: FileDescriptorResponse;
+    case: "fileDescriptorResponse";
+  } | {
+    /**
+     * This message is used to answer all_extension_numbers_of_type requests.
+     *
+     * @generated from field: grpc.reflection.v1.ExtensionNumberResponse all_extension_numbers_response = 5;
+     */
+    value: ExtensionNumberResponse;
+    case: "allExtensionNumbersResponse";
+  } | {
+    /**
+     * This message is used to answer list_services requests.
+     *
+     * @generated from field: grpc.reflection.v1.ListServiceResponse list_services_response = 6;
+     */
+    value: ListServiceResponse;
+    case: "listServicesResponse";
+  } | {
+    /**
+     * This message is used when an error occurs.
+     *
+     * @generated from field: grpc.reflection.v1.ErrorResponse error_response = 7;
+     */
+    value: ErrorResponse;
+    case: "errorResponse";
+  } | { case: undefined; value?: undefined };
 };
 
 /**
  * Describes the message grpc.reflection.v1.ServerReflectionResponse.
  * Use `create(ServerReflectionResponseSchema)` to create a new message.
  */
-export const ServerReflectionResponseSchema: GenMessage<ServerReflectionResponse> =
-  /*@__PURE__*/
+export const ServerReflectionResponseSchema: GenMessage<ServerReflectionResponse> = /*@__PURE__*/
   messageDesc(file_grpc_reflection_v1_reflection, 2);
 
 /**
@@ -235,7 +218,7 @@ export const ServerReflectionResponseSchema: GenMessage<ServerReflectionResponse
  *
  * @generated from message grpc.reflection.v1.FileDescriptorResponse
  */
-export type FileDescriptorResponse = Message<'grpc.reflection.v1.FileDescriptorResponse'> & {
+export type FileDescriptorResponse = Message<"grpc.reflection.v1.FileDescriptorResponse"> & {
   /**
    * Serialized FileDescriptorProto messages. We avoid taking a dependency on
    * descriptor.proto, which uses proto2 only features, by making them opaque
@@ -250,8 +233,7 @@ export type FileDescriptorResponse = Message<'grpc.reflection.v1.FileDescriptorR
  * Describes the message grpc.reflection.v1.FileDescriptorResponse.
  * Use `create(FileDescriptorResponseSchema)` to create a new message.
  */
-export const FileDescriptorResponseSchema: GenMessage<FileDescriptorResponse> =
-  /*@__PURE__*/
+export const FileDescriptorResponseSchema: GenMessage<FileDescriptorResponse> = /*@__PURE__*/
   messageDesc(file_grpc_reflection_v1_reflection, 3);
 
 /**
@@ -260,7 +242,7 @@ export const FileDescriptorResponseSchema: GenMessage<FileDescriptorResponse> =
  *
  * @generated from message grpc.reflection.v1.ExtensionNumberResponse
  */
-export type ExtensionNumberResponse = Message<'grpc.reflection.v1.ExtensionNumberResponse'> & {
+export type ExtensionNumberResponse = Message<"grpc.reflection.v1.ExtensionNumberResponse"> & {
   /**
    * Full name of the base type, including the package name. The format
    * is <package>.<type>
@@ -279,8 +261,7 @@ export type ExtensionNumberResponse = Message<'grpc.reflection.v1.ExtensionNumbe
  * Describes the message grpc.reflection.v1.ExtensionNumberResponse.
  * Use `create(ExtensionNumberResponseSchema)` to create a new message.
  */
-export const ExtensionNumberResponseSchema: GenMessage<ExtensionNumberResponse> =
-  /*@__PURE__*/
+export const ExtensionNumberResponseSchema: GenMessage<ExtensionNumberResponse> = /*@__PURE__*/
   messageDesc(file_grpc_reflection_v1_reflection, 4);
 
 /**
@@ -288,7 +269,7 @@ export const ExtensionNumberResponseSchema: GenMessage<ExtensionNumberResponse> 
  *
  * @generated from message grpc.reflection.v1.ListServiceResponse
  */
-export type ListServiceResponse = Message<'grpc.reflection.v1.ListServiceResponse'> & {
+export type ListServiceResponse = Message<"grpc.reflection.v1.ListServiceResponse"> & {
   /**
    * The information of each service may be expanded in the future, so we use
    * ServiceResponse message to encapsulate it.
@@ -302,8 +283,7 @@ export type ListServiceResponse = Message<'grpc.reflection.v1.ListServiceRespons
  * Describes the message grpc.reflection.v1.ListServiceResponse.
  * Use `create(ListServiceResponseSchema)` to create a new message.
  */
-export const ListServiceResponseSchema: GenMessage<ListServiceResponse> =
-  /*@__PURE__*/
+export const ListServiceResponseSchema: GenMessage<ListServiceResponse> = /*@__PURE__*/
   messageDesc(file_grpc_reflection_v1_reflection, 5);
 
 /**
@@ -312,7 +292,7 @@ export const ListServiceResponseSchema: GenMessage<ListServiceResponse> =
  *
  * @generated from message grpc.reflection.v1.ServiceResponse
  */
-export type ServiceResponse = Message<'grpc.reflection.v1.ServiceResponse'> & {
+export type ServiceResponse = Message<"grpc.reflection.v1.ServiceResponse"> & {
   /**
    * Full name of a registered service, including its package name. The format
    * is <package>.<service>
@@ -326,8 +306,7 @@ export type ServiceResponse = Message<'grpc.reflection.v1.ServiceResponse'> & {
  * Describes the message grpc.reflection.v1.ServiceResponse.
  * Use `create(ServiceResponseSchema)` to create a new message.
  */
-export const ServiceResponseSchema: GenMessage<ServiceResponse> =
-  /*@__PURE__*/
+export const ServiceResponseSchema: GenMessage<ServiceResponse> = /*@__PURE__*/
   messageDesc(file_grpc_reflection_v1_reflection, 6);
 
 /**
@@ -335,7 +314,7 @@ export const ServiceResponseSchema: GenMessage<ServiceResponse> =
  *
  * @generated from message grpc.reflection.v1.ErrorResponse
  */
-export type ErrorResponse = Message<'grpc.reflection.v1.ErrorResponse'> & {
+export type ErrorResponse = Message<"grpc.reflection.v1.ErrorResponse"> & {
   /**
    * This field uses the error codes defined in grpc::StatusCode.
    *
@@ -353,8 +332,7 @@ export type ErrorResponse = Message<'grpc.reflection.v1.ErrorResponse'> & {
  * Describes the message grpc.reflection.v1.ErrorResponse.
  * Use `create(ErrorResponseSchema)` to create a new message.
  */
-export const ErrorResponseSchema: GenMessage<ErrorResponse> =
-  /*@__PURE__*/
+export const ErrorResponseSchema: GenMessage<ErrorResponse> = /*@__PURE__*/
   messageDesc(file_grpc_reflection_v1_reflection, 7);
 
 /**
@@ -368,8 +346,10 @@ export const ServerReflection: GenService<{
    * @generated from rpc grpc.reflection.v1.ServerReflection.ServerReflectionInfo
    */
   serverReflectionInfo: {
-    methodKind: 'bidi_streaming';
+    methodKind: "bidi_streaming";
     input: typeof ServerReflectionRequestSchema;
     output: typeof ServerReflectionResponseSchema;
-  };
-}> = /*@__PURE__*/ serviceDesc(file_grpc_reflection_v1_reflection, 0);
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_grpc_reflection_v1_reflection, 0);
+

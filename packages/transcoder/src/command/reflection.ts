@@ -6,8 +6,17 @@ import {
   connectivityState,
   status,
 } from '@grpc/grpc-js';
-import { CHANNEL_DEFAULTS } from './grpc-js/channel-defaults.js';
-import { checkedOptions, having, type Kind, MAP, MILLISECONDS, OBJECT, TEXT, TEXTS } from './option-kinds.js';
+import { CHANNEL_DEFAULTS } from '../grpc-js/channel-defaults.js';
+import {
+  checkedOptions,
+  having,
+  type Kind,
+  MAP,
+  MILLISECONDS,
+  OBJECT,
+  TEXT,
+  TEXTS,
+} from '../option-kinds.js';
 import { MAX_SET_BYTES } from './reflection/reflected-files.js';
 import { ReflectionError } from './reflection/reflection-error.js';
 import { type ReflectedContract, takeContract } from './reflection/take-contract.js';

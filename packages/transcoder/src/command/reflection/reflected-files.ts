@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
 import {
+  clone,
   create,
+  createRegistry,
   type DescMessage,
   equals,
   fromBinary,
@@ -11,18 +13,32 @@ import {
   type DescriptorProto,
   DescriptorProtoSchema,
   EnumDescriptorProtoSchema,
+  file_google_protobuf_any,
+  file_google_protobuf_api,
+  file_google_protobuf_descriptor,
+  file_google_protobuf_duration,
+  file_google_protobuf_empty,
+  file_google_protobuf_field_mask,
+  file_google_protobuf_source_context,
+  file_google_protobuf_struct,
+  file_google_protobuf_timestamp,
+  file_google_protobuf_type,
+  file_google_protobuf_wrappers,
   type FileDescriptorProto,
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
   ServiceDescriptorProtoSchema,
 } from '@bufbuild/protobuf/wkt';
 import { status } from '@grpc/grpc-js';
+import { file_google_api_http } from '../../gen/google/api/http_pb.js';
+import { file_google_rpc_code } from '../../gen/google/rpc/code_pb.js';
+import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.js';
+import { file_google_rpc_status } from '../../gen/google/rpc/status_pb.js';
 import { completeFile } from './link-files.js';
-import { ownFile } from './own-files.js';
-import type { Pauses } from './pauses.js';
+import type { TimeSlices } from './time-slices.js';
 import { ReflectionError } from './reflection-error.js';
 import type { Question, ReflectionStream } from './reflection-stream.js';
-import { soundFiles } from './sound-files.js';
+import { validFiles } from './valid-files.js';
 import {
   type FileSymbol,
   fullName,
@@ -49,7 +65,7 @@ interface FileSet {
 /** The files with which a server describes itself. */
 export class ReflectedFiles {
   readonly #stream: ReflectionStream;
-  readonly #pauses: Pauses;
+  readonly #slices: TimeSlices;
   readonly #files: FileDescriptorProto[] = [];
   readonly #names = new Set<string>();
   readonly #symbols = new Map<string, FileSymbol>();
@@ -62,9 +78,9 @@ export class ReflectedFiles {
   #unreadable = false;
   #bytes = 0;
 
-  constructor(stream: ReflectionStream, pauses: Pauses) {
+  constructor(stream: ReflectionStream, slices: TimeSlices) {
     this.#stream = stream;
-    this.#pauses = pauses;
+    this.#slices = slices;
   }
 
   /** Fetches the file of a service, unless it is already there. @returns why there is none; undefined if there is one */
@@ -98,7 +114,7 @@ export class ReflectedFiles {
         for (const name of added.flatMap(({ dependency }) => dependency))
           if (!this.#names.has(name)) await this.#take({ case: 'fileByFilename', value: name });
       }
-      for await (const uses of this.#pauses.slices(typeUses(file)))
+      for await (const uses of this.#slices.of(typeUses(file)))
         for (const use of uses) if (symbolFor(use, this.#symbols) === undefined) await this.#takeType(use);
     }
   }
@@ -106,10 +122,10 @@ export class ReflectedFiles {
   /** The files, without what is not described whole. */
   async set(): Promise<FileSet> {
     const known = { files: this.#files, symbols: this.#symbols, twice: this.#twice };
-    const { files, reasons } = await soundFiles(known, this.#pauses);
+    const { files, reasons } = await validFiles(known, this.#slices);
     const parts: Uint8Array[] = [];
     // Sets in a row are one set.
-    for await (const file of this.#pauses.slices(files, 1))
+    for await (const file of this.#slices.of(files, 1))
       parts.push(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [...file] })));
     return { descriptorSet: Buffer.concat(parts), reasons };
   }
@@ -140,7 +156,7 @@ export class ReflectedFiles {
       this.#bytes += bytes.length;
       if (this.#bytes > MAX_SET_BYTES)
         throw new ReflectionError(status.RESOURCE_EXHAUSTED, 'The contract is larger than 64 MiB.');
-      await this.#pauses.take();
+      await this.#slices.pause();
       const file = readFile(bytes);
       if (file === undefined) this.#unreadable = true;
       else this.#add(file);
@@ -198,4 +214,28 @@ function readFile(bytes: Uint8Array): FileDescriptorProto | undefined {
 
 function haveShortNames(messages: readonly DescriptorProto[]): boolean {
   return messages.every(({ name, nestedType }) => name.length <= MAX_NAME && haveShortNames(nestedType));
+}
+
+const OWN = createRegistry(
+  file_google_protobuf_any,
+  file_google_protobuf_api,
+  file_google_protobuf_descriptor,
+  file_google_protobuf_duration,
+  file_google_protobuf_empty,
+  file_google_protobuf_field_mask,
+  file_google_protobuf_source_context,
+  file_google_protobuf_struct,
+  file_google_protobuf_timestamp,
+  file_google_protobuf_type,
+  file_google_protobuf_wrappers,
+  file_google_api_http,
+  file_google_rpc_code,
+  file_google_rpc_error_details,
+  file_google_rpc_status,
+);
+
+/** A copy of the well-known file with a message or enum that this package has itself; undefined if it has none. */
+function ownFile(name: string): FileDescriptorProto | undefined {
+  const type = OWN.getMessage(name) ?? OWN.getEnum(name);
+  return type && clone(FileDescriptorProtoSchema, type.file.proto);
 }

@@ -1,8 +1,8 @@
 import type { Client, Metadata, ServiceError } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
-import { connectFailure, notGrpc, UNKNOWN_COMPRESSION } from '../grpc-js/call-failure.js';
-import type { CallMetadata } from '../upstream.js';
-import { Pauses } from './pauses.js';
+import { connectFailure, notGrpc, UNKNOWN_COMPRESSION } from '../../grpc-js/call-failure.js';
+import type { CallMetadata } from '../../upstream.js';
+import { TimeSlices } from './time-slices.js';
 import { ReflectedFiles } from './reflected-files.js';
 import { ReflectionError } from './reflection-error.js';
 import { ReflectionStream, VERSIONS } from './reflection-stream.js';
@@ -69,7 +69,7 @@ async function contractOf(
   const found = listed.case === 'listServicesResponse' ? listed.value.service : [];
   // The npm package `@grpc/reflection` lists a service without a package with a leading dot.
   const names = new Set(found.map(({ name }) => name.replace(/^\./, '')));
-  const files = new ReflectedFiles(stream, new Pauses(deadline));
+  const files = new ReflectedFiles(stream, new TimeSlices(deadline));
   const described = new Set<string>();
   const skipped: string[] = [];
   for (const name of names) {

@@ -1,5 +1,5 @@
 import type { DescriptorProto, FieldDescriptorProto, FileDescriptorProto } from '@bufbuild/protobuf/wkt';
-import type { Pauses } from './pauses.js';
+import type { TimeSlices } from './time-slices.js';
 import { type FileSymbol, symbolFor, type TypeUse, typeUses } from './symbols.js';
 
 /**
@@ -40,7 +40,7 @@ export type Link = { readonly use: TypeUse } & (
 export async function linkFiles(
   files: readonly FileDescriptorProto[],
   symbols: ReadonlyMap<string, FileSymbol>,
-  pauses: Pauses,
+  slices: TimeSlices,
 ): Promise<Link[]> {
   const known = new Set(files.map(({ name }) => name));
   const links: Link[] = [];
@@ -49,7 +49,7 @@ export async function linkFiles(
     const imports = new Set(dependency);
     const missing = dependency.filter((each) => !known.has(each));
     const where = missing.length === 0 ? '' : `; it lacks ${missing.join(' and ')}, which ${name} imports`;
-    for await (const uses of pauses.slices(typeUses(file))) {
+    for await (const uses of slices.of(typeUses(file))) {
       for (const use of uses) {
         const target = symbolFor(use, symbols);
         if (target === undefined) {

@@ -7,7 +7,7 @@ const SLICE_MS = 10;
 const SLICE = 1_000;
 
 /** Divides long work into slices, between which the process does its other work. */
-export class Pauses {
+export class TimeSlices {
   readonly #deadline: number;
   #until = 0;
 
@@ -17,25 +17,25 @@ export class Pauses {
   }
 
   /** The items in slices, with pauses between them. @param size the number of items in a slice. */
-  async *slices<Item>(items: Iterable<Item>, size = SLICE): AsyncGenerator<readonly Item[]> {
+  async *of<Item>(items: Iterable<Item>, size = SLICE): AsyncGenerator<readonly Item[]> {
     let slice: Item[] = [];
     for (const item of items) {
       slice.push(item);
       if (slice.length < size) continue;
       yield slice;
       slice = [];
-      await this.take();
+      await this.pause();
     }
     yield slice;
-    await this.take();
+    await this.pause();
   }
 
   /**
-   * Pauses if it is time to.
+   * TimeSlices if it is time to.
    *
    * @throws Error (rejects) with the code `DEADLINE_EXCEEDED` if the deadline has passed.
    */
-  async take(): Promise<void> {
+  async pause(): Promise<void> {
     if (performance.now() < this.#until) return;
     await nextTurn();
     if (Date.now() >= this.#deadline)

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Pauses } from '../../src/reflection/pauses.js';
+import { TimeSlices } from '../../../src/command/reflection/time-slices.js';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['Date', 'performance'] });
@@ -8,10 +8,10 @@ beforeEach(() => {
 });
 
 /** Whether the process did other work meanwhile. */
-async function isPause(work: Pauses): Promise<boolean> {
+async function isPause(work: TimeSlices): Promise<boolean> {
   let other = false;
   const turn = setImmediate(() => (other = true));
-  await work.take();
+  await work.pause();
   clearImmediate(turn);
   return other;
 }
@@ -26,7 +26,7 @@ function* numbers(): Generator<number> {
 
 describe('long work', () => {
   it('lets other work of the process wait for 10 ms at most', async () => {
-    const work = new Pauses(Infinity);
+    const work = new TimeSlices(Infinity);
     expect(await isPause(work)).toBe(true);
     vi.advanceTimersByTime(9);
     expect(await isPause(work)).toBe(false);
@@ -35,16 +35,16 @@ describe('long work', () => {
   });
 
   it('ends at its deadline', async () => {
-    const work = new Pauses(Date.now() + 10);
-    await work.take();
+    const work = new TimeSlices(Date.now() + 10);
+    await work.pause();
     vi.advanceTimersByTime(10);
-    await expect(work.take()).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
+    await expect(work.pause()).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
   });
 
   it('ends at its deadline while it is divided into slices', async () => {
     const sizes: number[] = [];
     const divide = async (): Promise<void> => {
-      for await (const slice of new Pauses(Date.now() + 25).slices(numbers(), 10)) sizes.push(slice.length);
+      for await (const slice of new TimeSlices(Date.now() + 25).of(numbers(), 10)) sizes.push(slice.length);
     };
     await expect(divide()).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
     expect(sizes).toEqual([10, 10, 10]);

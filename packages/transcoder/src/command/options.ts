@@ -72,6 +72,11 @@ export const COMMAND_OPTIONS = {
     default: false,
     help: 'also take requests as grpc-gateway does, and send streams as it does',
   },
+  'plain-events': {
+    type: 'boolean',
+    default: false,
+    help: 'send server-sent events without names, for clients that read the data of each as a message',
+  },
   'proto-names': {
     type: 'boolean',
     default: false,

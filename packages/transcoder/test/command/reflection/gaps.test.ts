@@ -7,10 +7,10 @@ import {
 } from '@bufbuild/protobuf/wkt';
 import { credentials } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { reflect } from '../../src/reflection.js';
-import fc from '../support/fast-check.js';
-import { opening } from '../support/opening.js';
-import { answering, type File, files, listed, startReflecting } from '../support/reflecting-server.js';
+import { reflect } from '../../../src/command/reflection.js';
+import fc from '../../support/fast-check.js';
+import { opening } from '../../support/opening.js';
+import { answering, type File, files, listed, startReflecting } from '../../support/reflecting-server.js';
 
 const { MESSAGE, ENUM, STRING, DOUBLE } = FieldType;
 

@@ -1,10 +1,10 @@
 import { credentials } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
-import { unboundRules } from '../../src/index.js';
-import { describe as describeContract } from '../../src/openapi.js';
-import { reflect } from '../../src/reflection.js';
-import { opening } from '../support/opening.js';
-import { asRecorded, startReflecting } from '../support/reflecting-server.js';
+import { unboundRules } from '../../../src/index.js';
+import { describe as describeContract } from '../../../src/openapi.js';
+import { reflect } from '../../../src/command/reflection.js';
+import { opening } from '../../support/opening.js';
+import { asRecorded, startReflecting } from '../../support/reflecting-server.js';
 
 describe('a grpc-go server with two of its examples, health and HTTP rules', () => {
   it.each(['v1', 'v1alpha'] as const)('is served as its %s reflection describes it', async (version) => {

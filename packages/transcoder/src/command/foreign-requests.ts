@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { requestTarget } from './http/head.js';
+import { requestTarget } from '../http/head.js';
 
 /** The requests that a server answers although a browser may have sent them. */
 interface Accepted {

@@ -5,8 +5,8 @@ import {
   ServerReflectionRequestSchema,
   type ServerReflectionResponse,
   ServerReflectionResponseSchema,
-} from '../gen/grpc/reflection/v1/reflection_pb.js';
-import type { CallMetadata } from '../upstream.js';
+} from '../../gen/grpc/reflection/v1/reflection_pb.js';
+import type { CallMetadata } from '../../upstream.js';
 
 /** The published versions of the protocol, which differ only in their package. */
 export const VERSIONS = ['v1', 'v1alpha'] as const;

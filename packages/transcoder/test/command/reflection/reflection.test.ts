@@ -8,12 +8,12 @@ import { credentials, Server, ServerCredentials, status } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { ReflectionService } from '@grpc/reflection';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { certificates } from '../../../client/test/support/certificates.js';
-import { tlsOptions } from '../../src/grpc-js.js';
-import { followContract, reflect, type ReflectedContract } from '../../src/reflection.js';
-import { greeterDescriptorSet, libraryDescriptorSet } from '../support/library-contract.js';
-import { startHttp2Server } from '../support/http2-server.js';
-import { opening } from '../support/opening.js';
+import { certificates } from '../../../../client/test/support/certificates.js';
+import { tlsOptions } from '../../../src/grpc-js.js';
+import { followContract, reflect, type ReflectedContract } from '../../../src/command/reflection.js';
+import { greeterDescriptorSet, libraryDescriptorSet } from '../../support/library-contract.js';
+import { startHttp2Server } from '../../support/http2-server.js';
+import { opening } from '../../support/opening.js';
 import {
   answering,
   type File,
@@ -22,8 +22,8 @@ import {
   type Reflecting,
   type ReflectionCall,
   startReflecting,
-} from '../support/reflecting-server.js';
-import { eventually } from '../support/running-command.js';
+} from '../../support/reflecting-server.js';
+import { eventually } from '../../support/running-command.js';
 
 const insecure = { credentials: credentials.createInsecure() };
 
@@ -75,8 +75,8 @@ describe('a contract by reflection', () => {
   it('is complete from the npm package @grpc/reflection, which sends relative names and no imports', async () => {
     const server = new Server();
     const includeDirs = [
-      `${import.meta.dirname}/../contract`,
-      `${import.meta.dirname}/../../../../third_party/googleapis`,
+      `${import.meta.dirname}/../../contract`,
+      `${import.meta.dirname}/../../../../../third_party/googleapis`,
     ];
     new ReflectionService(loadSync('library/v1/library.proto', { includeDirs })).addToServer(server);
     const bind = promisify(server.bindAsync.bind(server));

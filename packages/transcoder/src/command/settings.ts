@@ -2,9 +2,9 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
-import { COMMAND_OPTIONS, helpText } from './command-options.js';
-import { quoted } from './fields/allowed-value.js';
-import { tlsOptions } from './grpc-js/tls-options.js';
+import { COMMAND_OPTIONS, helpText } from './options.js';
+import { quoted } from '../fields/allowed-value.js';
+import { tlsOptions } from '../grpc-js/tls-options.js';
 import {
   FORWARDED_HEADERS,
   type ForwardedHeaders,
@@ -14,8 +14,8 @@ import {
   type ResponseHeaders,
   type UnfitValue,
   unfitKey,
-} from './metadata.js';
-import type { CallMetadata } from './upstream.js';
+} from '../metadata.js';
+import type { CallMetadata } from '../upstream.js';
 
 /** The settings of the command, from its arguments. */
 export type CommandSettings = Exclude<ReturnType<typeof commandSettings>, string>;
@@ -61,6 +61,7 @@ export function commandSettings(args: readonly string[]) {
       streamMs:
         values['stream-time'] === undefined ? Infinity : milliseconds('stream-time', values['stream-time']),
       lenient: values.lenient,
+      events: values['plain-events'] ? ('plain' as const) : ('named' as const),
       json: {
         ignoreUnknown: values['ignore-unknown'],
         protoNames: values['proto-names'],
@@ -213,6 +214,6 @@ function isAddress(target: string): boolean {
 }
 
 function packageVersion(): string {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   return (JSON.parse(text) as { version: string }).version;
 }
