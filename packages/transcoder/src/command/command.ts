@@ -185,8 +185,9 @@ class Front {
   #pages(document: OpenApi): [pages: Page[], said: string] {
     try {
       return [documentPages(() => document), `with a page to try it at ${this.#origin}/docs`];
-    } catch (error) {
-      return [[documentPage(() => document)], `without a page to try it: ${(error as Error).message}`];
+    } catch {
+      const said = 'without a page to try it, which needs npm install swagger-ui-dist';
+      return [[documentPage(() => document)], said];
     }
   }
 

@@ -123,11 +123,13 @@ export class ErrorReplies {
   }
 }
 
-/** The message with the names of the invalid fields: `The request does not fit the method: book.title.` */
+/** The message with what is wrong with the only invalid field, or with the names of several. */
 function naming(message: string, violations: readonly FieldViolation[]): string {
   const fields = new Set(violations.map(({ field }) => field));
   // A parameter may have been sent without a name.
   fields.delete('');
+  const [only] = violations;
+  if (violations.length === 1 && fields.size === 1) return `${message} ${only?.field}: ${only?.description}`;
   return fields.size === 0 ? message : `${message.slice(0, -1)}: ${[...fields].join(', ')}.`;
 }
 
