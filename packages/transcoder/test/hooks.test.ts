@@ -106,14 +106,19 @@ describe('an upstream or a guard that violates its interface is 500, and the nex
 
 it('the log by default prints warnings and errors to stderr, with their causes', async () => {
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-  const { origin } = await openTranscoder({ log: undefined, upstream: unavailable });
+  const { origin } = await openTranscoder({ log: undefined, upstream: unavailable, unsupported: 'skip' });
   await httpRequest(origin, shelf);
-  expect(stderr.mock.calls).toEqual([
-    [
-      expect.stringMatching(
-        /^transcoder: request failed \{"requestId":"made-1"\}: Error: upstream: UNAVAILABLE: away\n/,
-      ),
-    ],
+  const odd = await openTranscoder({
+    log: undefined,
+    upstream: { unary: () => Promise.reject('odd' as unknown as Error) },
+    rules: [{ selector: 'library.v1.None.Such', get: '/a' }],
+    unsupported: 'skip',
+  });
+  await httpRequest(odd.origin, shelf);
+  expect(stderr.mock.calls.map(([line]) => String(line).split('\n')[0])).toEqual([
+    'transcoder: request failed {"requestId":"made-1"}: Error: upstream: UNAVAILABLE: away',
+    'transcoder: method skipped {"reason":"rules[0]: the contract has no method \\"library.v1.None.Such\\"."}',
+    'transcoder: request failed {"requestId":"made-1"}: "odd"',
   ]);
   stderr.mockRestore();
 });

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, request as send, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import timeout from 'connect-timeout';
 import express from 'express';
@@ -75,19 +77,19 @@ describe('a response of other code', () => {
     const origin = await listening(
       createServer((request, response) => {
         handler(request, response);
-        setImmediate(() => {
-          setImmediate(busy, response);
-        });
+        setTimeout(() => {
+          response.writeHead(503).flushHeaders();
+        }, 20);
+        request.once('end', () => response.end('busy'));
       }),
     );
     const { hostname, port } = new URL(origin);
-    const { request } = await import('node:http');
     const headers = { authorization: MEMBER, 'content-type': 'application/json', 'content-length': 2 };
-    const sent = request({ hostname, port, path: '/v1/shelves', method: 'POST', headers, agent: false });
+    const sent = send({ hostname, port, path: '/v1/shelves', method: 'POST', headers, agent: false });
     sent.flushHeaders();
-    const [response] = (await once(sent, 'response')) as [{ statusCode: number }];
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
     sent.end('{}');
-    expect(response.statusCode).toBe(503);
+    expect([response.statusCode, await text(response)]).toEqual([503, 'busy']);
     await expect.poll(() => outcomes).toMatchObject([{ status: 503 }]);
     expect(calls).toEqual([]);
   });
@@ -142,6 +144,14 @@ describe('a response of other code', () => {
   });
 });
 
+/** A transcoder with the lines of its log. */
+function logged() {
+  const lines: string[] = [];
+  const add = (_: object, message: string): void => void lines.push(message);
+  const log = { debug: add, info: add, warn: add, error: add };
+  return { lines, ...createTranscoder({ descriptorSet: libraryDescriptorSet, upstream: library, log }) };
+}
+
 describe('an answer that is', () => {
   it.each([
     { what: 'nothing', answer: () => undefined },
@@ -161,10 +171,7 @@ describe('an answer that is', () => {
       }),
     },
   ])('$what fails alone', async ({ answer }) => {
-    const lines: string[] = [];
-    const add = (_: object, message: string): void => void lines.push(message);
-    const log = { debug: add, info: add, warn: add, error: add };
-    const { respond } = createTranscoder({ descriptorSet: libraryDescriptorSet, upstream: library, log });
+    const { respond, lines } = logged();
     const origin = await listening(
       createServer((request, response) => {
         respond(request, response, answer as never);
@@ -178,16 +185,37 @@ describe('an answer that is', () => {
     await expect.poll(() => lines).toContain('request failed');
   });
 
-  it('refused twice by what replaces writeHead is cut', async () => {
-    const { handler } = createTranscoder({ descriptorSet: libraryDescriptorSet, upstream: library });
+  it('whole, and followed by a fault, is told in the log', async () => {
+    const { respond, lines } = logged();
+    const reply = { status: 200, headers: {}, body: Readable.from([Buffer.from('whole')]) };
+    const brokenOff = (): never => {
+      throw new Error('a fault');
+    };
     const origin = await listening(
       createServer((request, response) => {
-        response.writeHead = () => {
-          throw new Error('a fault');
-        };
-        handler(request, response);
+        respond(request, response, () => ({ ...reply, brokenOff }));
       }),
     );
-    await expect(httpRequest(origin, shelf)).rejects.toThrow('socket hang up');
+    expect((await httpRequest(origin, { path: '/' })).text).toBe('whole');
+    await expect.poll(() => lines).toContain('request failed');
+  });
+
+  it.each([
+    { replaced: 'writeHead', body: 'x' },
+    { replaced: 'end', body: 'x' },
+    { replaced: 'write', body: 'x'.repeat(20_000) },
+  ])('refused by what replaces $replaced is cut', async ({ replaced, body }) => {
+    const { respond } = logged();
+    const origin = await listening(
+      createServer((request, response) => {
+        Object.defineProperty(response, replaced, {
+          value: () => {
+            throw new Error('a fault');
+          },
+        });
+        respond(request, response, () => ({ status: 200, headers: {}, body }));
+      }),
+    );
+    await expect(httpRequest(origin, { path: '/' })).rejects.toThrow(/socket hang up|aborted/);
   });
 });
