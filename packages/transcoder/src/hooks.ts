@@ -1,6 +1,61 @@
 import { randomUUID } from 'node:crypto';
-import type { LogKind, TranscoderLog } from './log.js';
-import type { RequestObservation, RequestObserver } from './request-observer.js';
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** The logger of a transcoder, for everything that responses do not reveal. A pino logger has this shape. */
+export interface TranscoderLog {
+  /** One line for each successful request, without its query or payload, and the causes of client errors. */
+  debug(fields: object, message: string): void;
+  /** One line for each failed request, and for each successful one if `answeredLevel` is `info`. */
+  info(fields: object, message: string): void;
+  /** Temporary failures of the upstream, with the cause as `err`. */
+  warn(fields: object, message: string): void;
+  /** Unexpected failures, with the cause as `err`. */
+  error(fields: object, message: string): void;
+  /** Whether lines of this level are written. Default: true. */
+  isLevelEnabled?(level: 'debug' | 'info'): boolean;
+}
+
+/**
+ * The kinds of log lines that clients can cause: failed requests of unauthenticated clients, failed requests of
+ * identified callers, and causes of failures. `mayLog` can limit each kind separately.
+ */
+export type LogKind = 'unauthenticated' | 'callers' | 'causes';
+
+/** Observes requests, for example for metrics and traces. What they throw goes to the log. */
+export interface RequestObserver {
+  /**
+   * Called when the head of a request has arrived, before the request is processed. For bytes that are not an HTTP
+   * request, `method` and `headers` are empty.
+   */
+  begin(request: { readonly method: string; readonly headers: IncomingHttpHeaders }): RequestObservation;
+}
+
+/** The observation of one request, until its end. */
+export interface RequestObservation {
+  /** Metadata for the upstream call. It replaces metadata from the client with the same keys, such as `traceparent`. */
+  readonly metadata?: ReadonlyMap<string, string> | undefined;
+  /** Fields added to each log line about the request. */
+  readonly fields?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Called once, when the response has been written or the client has disconnected; for a stream, when it has ended.
+   */
+  end(outcome: RequestOutcome): void;
+}
+
+/** The outcome of a request. */
+export interface RequestOutcome {
+  /**
+   * The path template of the matched method, as written in the contract, with the base path; or the template that the
+   * `answer` of `respond` set. Undefined for an unknown path, and for a request that was refused before its path was
+   * read.
+   */
+  readonly template: string | undefined;
+  /** The HTTP status; undefined if the client disconnected first. */
+  readonly status: number | undefined;
+  /** The reason of the error, if it has one. */
+  readonly reason: string | undefined;
+  readonly requestId: string;
+}
 
 /** The functions of an application that a transcoder calls, besides its guard and its upstream. */
 export interface Hooks {

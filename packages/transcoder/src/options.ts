@@ -1,7 +1,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { DEFAULT_HOOKS } from './hooks.js';
 import type { JsonOptions } from './json/json-options.js';
-import type { LogKind, TranscoderLog } from './log.js';
+import type { LogKind, TranscoderLog } from './hooks.js';
 import {
   FORWARDED_HEADERS,
   type ForwardedHeaders,
@@ -28,7 +28,7 @@ import {
   TEXTS,
 } from './option-kinds.js';
 import type { StreamEvents } from './http/stream-formats.js';
-import type { RequestObserver } from './request-observer.js';
+import type { RequestObserver } from './hooks.js';
 import type { UnsupportedMethods } from './template/contract.js';
 import type { Guard, Upstream } from './upstream.js';
 

@@ -21,8 +21,6 @@ testLayers({
       'http-reply.ts',
       'upstream.ts',
       'counts.ts',
-      'log.ts',
-      'request-observer.ts',
       'printable.ts',
       'timeouts.ts',
       'gen',

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import timeout from 'connect-timeout';
 import express from 'express';
 import { describe, expect, it } from 'vitest';
-import type { RequestOutcome } from '../src/request-observer.js';
+import type { RequestOutcome } from '../src/hooks.js';
 import { createTranscoder, type Transcoder } from '../src/transcoder.js';
 import type { Upstream } from '../src/upstream.js';
 import { Deferred } from './support/deferred.js';

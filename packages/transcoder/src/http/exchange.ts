@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Code } from '../gen/google/rpc/code_pb.js';
 import type { HttpReply } from '../http-reply.js';
-import type { RequestObservation } from '../request-observer.js';
+import type { RequestObservation } from '../hooks.js';
 import type { Cancellation, UnaryReply } from '../upstream.js';
 import { hasBody, type SentHeaders } from './head.js';
 

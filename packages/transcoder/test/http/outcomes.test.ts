@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { Code } from '../../src/gen/google/rpc/code_pb.js';
 import { loggedPath } from '../../src/http/response.js';
-import type { LogKind } from '../../src/log.js';
+import type { LogKind } from '../../src/hooks.js';
 import { createTranscoder } from '../../src/transcoder.js';
 import type { Upstream } from '../../src/upstream.js';
 import { errorOf, httpRequest, type HttpResponse, rawExchange } from '../support/http-request.js';
