@@ -17,14 +17,7 @@ testLayers({
     ['template'],
     ['failures'],
     ['fields'],
-    [
-      'http-reply.ts',
-      'upstream.ts',
-      'counts.ts',
-      'printable.ts',
-      'timeouts.ts',
-      'gen',
-    ],
+    ['http-reply.ts', 'upstream.ts', 'counts.ts', 'printable.ts', 'timeouts.ts', 'gen'],
   ],
   packages: ['@bufbuild/protobuf'],
   packagesOfOne: {
