@@ -164,17 +164,42 @@ function joined(observers: readonly RequestObserver[], faulty: (error: unknown) 
     faultlessHook(observer.begin.bind(observer), isObservation, () => UNOBSERVED, faulty),
   );
   return {
-    begin(request) {
-      const observations = begins.map((begin) => begin(request));
-      return {
-        metadata: new Map(observations.flatMap(({ metadata }) => [...(metadata ?? [])])),
-        fields: Object.fromEntries(observations.flatMap(({ fields }) => Object.entries(fields ?? {}))),
-        end(outcome) {
-          for (const each of observations) faultlessHook(each.end.bind(each), isAny, ignore, faulty)(outcome);
-        },
-      };
-    },
+    begin: (request) =>
+      new JoinedObservation(
+        begins.map((begin) => begin(request)),
+        faulty,
+      ),
   };
+}
+
+class JoinedObservation implements RequestObservation {
+  readonly #all: readonly RequestObservation[];
+  readonly #faulty: (error: unknown) => void;
+
+  constructor(all: readonly RequestObservation[], faulty: (error: unknown) => void) {
+    this.#all = all;
+    this.#faulty = faulty;
+  }
+
+  get metadata(): RequestObservation['metadata'] {
+    const given = this.#all.flatMap(({ metadata }) => metadata ?? []);
+    return given.length < 2 ? given[0] : new Map(given.flatMap((metadata) => [...metadata]));
+  }
+
+  get fields(): RequestObservation['fields'] {
+    return Object.assign({}, ...this.#all.map(({ fields }) => fields)) as RequestObservation['fields'];
+  }
+
+  end(outcome: RequestOutcome): void {
+    for (const each of this.#all) {
+      try {
+        const ended: unknown = each.end(outcome);
+        if (ended instanceof Promise) ended.catch(this.#faulty);
+      } catch (error) {
+        this.#faulty(error);
+      }
+    }
+  }
 }
 
 function isObservation(value: unknown): boolean {

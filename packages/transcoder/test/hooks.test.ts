@@ -110,7 +110,7 @@ it('the log by default prints warnings and errors to stderr, with their causes',
   await httpRequest(origin, shelf);
   const odd = await openTranscoder({
     log: undefined,
-    upstream: { unary: () => Promise.reject('odd' as unknown as Error) },
+    upstream: { unary: () => Promise.reject<never>('odd') },
     rules: [{ selector: 'library.v1.None.Such', get: '/a' }],
     unsupported: 'skip',
   });

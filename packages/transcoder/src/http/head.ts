@@ -149,16 +149,18 @@ export function sentHeaders(
     if (values === undefined) sent.set(name, [value]);
     else values.push(value);
   }
-  for (const name of sent.keys()) if (!Object.hasOwn(headers, name)) sent.delete(name);
+  let unchanged = 0;
   for (const name of Object.keys(headers)) {
     if (!names.has(name)) continue;
     const now = headers[name];
     const values = sent.get(name);
     // Of several lines, Node keeps the first or joins them, depending on the header.
-    if (now === undefined) sent.delete(name);
-    else if (values === undefined || (now !== values[0] && now !== values.join(', ')))
-      sent.set(name, [now].flat().map(String));
+    if (values !== undefined && (now === values[0] || now === values.join(', '))) unchanged += 1;
+    else sent.set(name, [now ?? []].flat().map(String));
   }
+  if (unchanged < sent.size)
+    for (const [name, values] of sent)
+      if (values.length === 0 || !Object.hasOwn(headers, name)) sent.delete(name);
   return sent;
 }
 
