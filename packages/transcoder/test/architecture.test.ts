@@ -6,8 +6,9 @@ testLayers({
   layers: [
     ['command'],
     ['index.ts', 'grpc-js.ts', 'grpc-js', 'openapi.ts', 'page.ts'],
+    ['page'],
     ['transcoder.ts'],
-    ['page', 'openapi'],
+    ['openapi'],
     ['options.ts'],
     ['option-kinds.ts'],
     ['http', 'metadata.ts'],

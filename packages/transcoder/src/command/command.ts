@@ -17,7 +17,7 @@ import { type GrpcUpstream, grpcUpstream } from '../grpc-js.js';
 import { loggedPath, writeReply } from '../http/response.js';
 import { createTranscoder, type Transcoder, unboundRules } from '../index.js';
 import { describe, type OpenApi } from '../openapi.js';
-import { documentPage, documentPages, type Page, withPages } from '../page.js';
+import { documentPage, type Page, withPages } from '../page/static-page.js';
 import { printable } from '../printable.js';
 import {
   type ContractListener,
@@ -70,7 +70,9 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
 async function serve(settings: CommandSettings, terminal: Terminal): Promise<void> {
   const { target, channel, descriptorSet, metadata } = settings;
   const { signal = new AbortController().signal } = terminal;
-  const front = new Front(settings, terminal);
+  // Needs swagger-ui-dist, which may not be installed.
+  const page = await import('../page.js').catch(() => undefined);
+  const front = new Front(settings, terminal, page?.documentPages);
   try {
     await front.listen();
     if (descriptorSet === undefined)
@@ -84,17 +86,22 @@ async function serve(settings: CommandSettings, terminal: Terminal): Promise<voi
   }
 }
 
+type DocumentPages = (describe: () => OpenApi) => Page[];
+
 /** The HTTP server in front of a gRPC server, whose contract may change. */
 class Front {
   readonly #settings: CommandSettings;
   readonly #terminal: Terminal;
+  /** Undefined without the package of the page. */
+  readonly #documentPages: DocumentPages | undefined;
   readonly #upstream: GrpcUpstream;
   readonly #server: Server;
   #origin = '';
   /** The lines printed last: a contract may only have a new type. */
   readonly #told = { leftOut: '', served: '' };
 
-  constructor(settings: CommandSettings, terminal: Terminal) {
+  constructor(settings: CommandSettings, terminal: Terminal, documentPages: DocumentPages | undefined) {
+    this.#documentPages = documentPages;
     const { target, channel, maxReplyBytes } = settings;
     this.#settings = settings;
     this.#terminal = terminal;
@@ -183,12 +190,10 @@ class Front {
   }
 
   #pages(document: OpenApi): [pages: Page[], said: string] {
-    try {
-      return [documentPages(() => document), `with a page to try it at ${this.#origin}/docs`];
-    } catch {
-      const said = 'without a page to try it, which needs npm install swagger-ui-dist';
-      return [[documentPage(() => document)], said];
-    }
+    const pages = this.#documentPages?.(() => document);
+    return pages === undefined
+      ? [[documentPage(() => document)], 'without a page to try it, which needs npm install swagger-ui-dist']
+      : [pages, `with a page to try it at ${this.#origin}/docs`];
   }
 
   close(): void {

@@ -6,17 +6,13 @@ import { originOf, startedWith } from '../support/running-command.js';
 
 beforeAll(() => {
   vi.resetModules();
-  vi.doMock('node:module', () => ({
-    createRequire: () => ({
-      resolve: () => {
-        throw new Error('not found');
-      },
-    }),
-  }));
+  vi.doMock('swagger-ui-dist/absolute-path.js', () => {
+    throw new Error('not found');
+  });
 });
 
 afterAll(() => {
-  vi.doUnmock('node:module');
+  vi.doUnmock('swagger-ui-dist/absolute-path.js');
   vi.resetModules();
 });
 
