@@ -70,9 +70,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
 async function serve(settings: CommandSettings, terminal: Terminal): Promise<void> {
   const { target, channel, descriptorSet, metadata } = settings;
   const { signal = new AbortController().signal } = terminal;
-  // Needs swagger-ui-dist, which may not be installed.
-  const page = await import('../page.js').catch(() => undefined);
-  const front = new Front(settings, terminal, page?.documentPages);
+  const front = new Front(settings, terminal);
   try {
     await front.listen();
     if (descriptorSet === undefined)
@@ -92,16 +90,15 @@ type DocumentPages = (describe: () => OpenApi) => Page[];
 class Front {
   readonly #settings: CommandSettings;
   readonly #terminal: Terminal;
-  /** Undefined without the package of the page. */
-  readonly #documentPages: DocumentPages | undefined;
+  /** Undefined if the package of the page is not installed. */
+  #documentPages: DocumentPages | undefined;
   readonly #upstream: GrpcUpstream;
   readonly #server: Server;
   #origin = '';
   /** The lines printed last: a contract may only have a new type. */
   readonly #told = { leftOut: '', served: '' };
 
-  constructor(settings: CommandSettings, terminal: Terminal, documentPages: DocumentPages | undefined) {
-    this.#documentPages = documentPages;
+  constructor(settings: CommandSettings, terminal: Terminal) {
     const { target, channel, maxReplyBytes } = settings;
     this.#settings = settings;
     this.#terminal = terminal;
@@ -119,6 +116,8 @@ class Front {
       throw new Error(`--host ${host}, --port ${port}: ${(error as Error).message}.`);
     });
     this.#origin = originOf(this.#server.address() as AddressInfo);
+    const page = await import('../page.js').catch(() => undefined);
+    this.#documentPages = page?.documentPages;
   }
 
   contractListener(): ContractListener {
