@@ -278,7 +278,7 @@ async function startRest(config: HttpConfig, pipeline: Pipeline | undefined, par
     replyCacheBytes,
     realm: REALM,
     corsOrigins,
-    pages: docs ? createDocuments(basePath) : [],
+    pages: docs ? createDocuments() : [],
     log: logger.child({ protocol: 'rest' }),
     mayLog: (kind) => callLog.mayWrite(kind),
     answeredLevel: callLog.successLevel,

@@ -27,7 +27,7 @@ interface GatewayOptions
 /** The gateway, as listeners for the events of a `node:http` server. */
 export interface Gateway extends Pick<
   Transcoder,
-  'knowsCallerOn' | 'onClientError' | 'onConnect' | 'replyCache'
+  'isAuthenticated' | 'onClientError' | 'onConnect' | 'replyCache'
 > {
   readonly onRequest: RequestListener;
   /** Requests the client's body (status 100) once the guard has admitted the request. */
@@ -109,7 +109,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       draining = true;
     },
     onClose: transcoder.close,
-    knowsCallerOn: transcoder.knowsCallerOn,
+    isAuthenticated: transcoder.isAuthenticated,
   };
 }
 
@@ -134,7 +134,10 @@ function indexReply(basePath: string, pages: readonly Page[]): ReadReply {
   });
   const forPeople = named.find(({ contentType }) => contentType.startsWith('text/html'));
   if (forPeople === undefined) return index;
-  const headers = { ...BY_ACCEPT, Location: basePath + forPeople.path, 'Cache-Control': 'no-cache' };
+  // Relative, since a proxy may serve the base path under a prefix of its own.
+  const last = basePath.slice(basePath.lastIndexOf('/') + 1);
+  const place = (last + forPeople.path).replace(/^\//, '');
+  const headers = { ...BY_ACCEPT, Location: place, 'Cache-Control': 'no-cache' };
   return (exchange) => (prefersHtml(exchange.request) ? { status: 302, headers } : index(exchange));
 }
 

@@ -33,14 +33,14 @@ export class HttpServer {
   /** Connections that can carry a response (TLS: after the handshake), and whether each client has sent nothing yet. */
   readonly #ready = new Map<Duplex, () => boolean>();
   readonly #sockets: OpenSockets;
-  readonly #knowsCallerOn: Gateway['knowsCallerOn'];
+  readonly #isAuthenticated: Gateway['isAuthenticated'];
   #closing = false;
 
   constructor(gateway: Omit<Gateway, 'drain' | 'replyCache'>, limits: HttpLimits, tls?: FollowedTls) {
     const { maxConnections, deadlineMs, httpIdleMs, headMs = 10_000, lastResortMs = 5_000 } = limits;
     const requestMs = headMs + deadlineMs + lastResortMs;
     this.#onClose = gateway.onClose;
-    this.#knowsCallerOn = gateway.knowsCallerOn;
+    this.#isAuthenticated = gateway.isAuthenticated;
     const onRequest = this.#accepting(gateway.onRequest);
     const options = {
       // Otherwise Node itself would refuse a request without a host, in its own format.
@@ -127,7 +127,7 @@ export class HttpServer {
   #follow(socket: Socket, response: ServerResponse, open: OpenSocket): void {
     open.begin();
     response.once('close', () => {
-      if (this.#knowsCallerOn(socket)) open.keep();
+      if (this.#isAuthenticated(socket)) open.keep();
       else open.finish();
     });
   }

@@ -11,13 +11,19 @@ async function firstPage(settings: Readonly<Record<string, string>>, accept: str
 }
 
 it.each([
-  ['', '/docs'],
-  ['/api/routes', '/api/routes/docs'],
-])('the first page redirects a browser from the base path "%s" to %s', async (basePath, docs) => {
-  const response = await firstPage({ BASE_PATH: basePath }, BROWSER);
-  expect(response.status).toBe(302);
-  expect(Object.fromEntries(response.headers)).toMatchObject({ location: docs, vary: 'Accept' });
-});
+  ['', '/', '/docs'],
+  ['/api/routes', '/api/routes', '/api/routes/docs'],
+])(
+  'the first page redirects a browser from the base path "%s", behind a prefix too',
+  async (basePath, path, docs) => {
+    const response = await firstPage({ BASE_PATH: basePath }, BROWSER);
+    expect(response.status).toBe(302);
+    expect(response.headers.get('vary')).toBe('Accept');
+    const place = String(response.headers.get('location'));
+    expect(new URL(place, `http://a${path}`).pathname).toBe(docs);
+    expect(new URL(place, `http://a/prefix${path}`).pathname).toBe(`/prefix${docs}`);
+  },
+);
 
 it.each(['*/*', 'application/json', 'application/json, text/html;q=0.5', 'text/html;q=0'])(
   'the first page gives a client that accepts %s the paths as JSON',

@@ -51,6 +51,11 @@ describe.each(TOPOLOGIES)('with the gateway %s', (topology) => {
     },
   );
 
+  it('a create whose media type has other parameters than the charset is taken', async () => {
+    const headers = { 'content-type': 'application/json; profile="a"; charset=utf-8' };
+    expect((await post(service, undefined, headers)).status).toBe(201);
+  });
+
   /** Requests that get an error of the service only because of the settings of its HTTP server. */
   it.each([
     ['a request without Host', 'GET /healthz HTTP/1.1', 400, 'REQUEST_MALFORMED'],

@@ -25,7 +25,7 @@ const gateway: Omit<Gateway, 'replyCache'> = {
   onConnect: ignore,
   drain: ignore,
   onClose: ignore,
-  knowsCallerOn: (socket) => callers.has(socket),
+  isAuthenticated: (socket) => callers.has(socket),
 };
 
 async function start(limits: Partial<HttpLimits> = {}): Promise<{ server: HttpServer; port: number }> {

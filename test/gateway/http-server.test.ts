@@ -44,7 +44,7 @@ function answering(respond: RequestListener): Listeners {
     onConnect: ignore,
     drain: ignore,
     onClose: ignore,
-    knowsCallerOn: (socket) => callers.has(socket),
+    isAuthenticated: (socket) => callers.has(socket),
   };
 }
 

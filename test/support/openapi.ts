@@ -9,8 +9,8 @@ interface ServiceDocument extends Omit<OpenApi, 'paths'> {
 }
 
 /** The OpenAPI document that the service serves. */
-export function openApi(basePath = ''): ServiceDocument {
-  const page = createDocuments(basePath).find(({ path }) => path === '/openapi.json');
+export function openApi(): ServiceDocument {
+  const page = createDocuments().find(({ path }) => path === '/openapi.json');
   return JSON.parse(Buffer.from(page?.body() ?? []).toString()) as ServiceDocument;
 }
 

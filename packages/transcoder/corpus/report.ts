@@ -12,7 +12,7 @@ const REASONS: readonly (readonly [sentence: RegExp, reason: string])[] = [
   [/streams of requests/, 'left out: streams of requests'],
   [/has "\*\*" twice/, 'left out: the path has `**` twice'],
   [/(?:GET|HEAD) has a body/, 'left out: `GET` has a body'],
-  [/bound to the same requests/, 'left out: the later of two for the same requests'],
+  [/which comes first\./, 'left out: the later of two for the same requests'],
 ];
 
 /** How many packages, services and rules met each fate. */

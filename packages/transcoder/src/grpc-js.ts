@@ -46,7 +46,11 @@ export interface GrpcUpstreamOptions {
 export interface GrpcUpstream extends Required<Upstream> {
   /** How many calls have run to their end although their client had left, since too many had left before it. */
   readonly leftRunning: number;
-  /** Switches to other credentials: later calls connect with them, and those in progress run to completion. */
+  /**
+   * Switches to other credentials: later calls connect with them, and those in progress run to completion.
+   *
+   * @throws Error if they are not credentials of grpc-js; then nothing changes.
+   */
   readonly renew: (credentials: ChannelCredentials) => void;
   /** Closes all connections. Calls in progress run to completion; later calls fail with `UNAVAILABLE`. */
   readonly close: () => void;
@@ -92,6 +96,7 @@ export function grpcUpstream(target: string, given: GrpcUpstreamOptions): GrpcUp
         CONNECTION_KEYS.has(key) ||
         key.startsWith(':') ||
         key.endsWith('-bin') ||
+        typeof value !== 'string' ||
         !METADATA_TEXT.test(value)
       )
         return unanswered(status.INTERNAL, `The metadata ${key} cannot be sent.`);
@@ -117,8 +122,9 @@ export function grpcUpstream(target: string, given: GrpcUpstreamOptions): GrpcUp
     },
     renew(credentials) {
       if (closed) return;
+      const next = open(credentials);
       current.retire();
-      current = open(credentials);
+      current = next;
     },
     close() {
       closed = true;

@@ -10,13 +10,14 @@ export {
 export { type CacheFigures, entityTag, isCurrent } from './http/reply.js';
 export type { Exchange } from './http/exchange.js';
 export type { ForwardedHeaders, RenamedHeader, ResponseHeaders, UnfitValue } from './metadata.js';
-export type { ErrorReply, HttpReply } from './http-response.js';
+export type { StreamEvents } from './http/stream-formats.js';
+export type { ErrorReply, HttpReply } from './http-reply.js';
 export type { JsonOptions } from './json/json-options.js';
-export type { LogKind, TranscoderLog } from './log.js';
+export type { LogKind, TranscoderLog } from './hooks.js';
 export type { TranscoderOptions } from './options.js';
-export type { RequestObservation, RequestObserver, RequestOutcome } from './request-observer.js';
+export type { RequestObservation, RequestObserver, RequestOutcome } from './hooks.js';
 export type { UnsupportedMethods } from './template/contract.js';
-export { unboundRules } from './template/unbound-rules.js';
+export { type UnboundRule, unboundRules } from './template/http-rules.js';
 export { type Answer, createTranscoder, type Transcoder } from './transcoder.js';
 export type {
   CallMetadata,

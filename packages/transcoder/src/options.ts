@@ -1,7 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@bufbuild/protobuf';
+import { DEFAULT_HOOKS } from './hooks.js';
 import type { JsonOptions } from './json/json-options.js';
-import type { LogKind, TranscoderLog } from './log.js';
+import type { LogKind, TranscoderLog } from './hooks.js';
 import {
   FORWARDED_HEADERS,
   type ForwardedHeaders,
@@ -27,7 +27,8 @@ import {
   TEXT,
   TEXTS,
 } from './option-kinds.js';
-import type { RequestObserver } from './request-observer.js';
+import type { StreamEvents } from './http/stream-formats.js';
+import type { RequestObserver } from './hooks.js';
 import type { UnsupportedMethods } from './template/contract.js';
 import type { Guard, Upstream } from './upstream.js';
 
@@ -111,12 +112,17 @@ export interface TranscoderOptions {
   readonly json?: JsonOptions | undefined;
   /**
    * Whether to accept what grpc-gateway accepts: snake_case names in field masks, `labels[a]=b` for maps, `{}` for a
-   * method without a body, no body for a method whose body is a field, no content type or
-   * `application/merge-patch+json`, `Grpc-Timeout`, query parameters that no field has, which are ignored, and a PATCH
+   * method without a body, no body for a method whose body is a field, any content type or none, which browsers send to
+   * other sites without asking (so never with cookies), `Grpc-Timeout`, query parameters that no field has, which are ignored, and a PATCH
    * without a field mask, which gets one with the fields in its body. Streams are then written as grpc-gateway's
    * `{"result":…}` lines. Default: false.
    */
   readonly lenient?: boolean | undefined;
+  /**
+   * How Server-Sent Events are written: with events named `end` and `failure`, or `plain`, for clients that read the data of
+   * every event as a message, with a failure as `{"error":…}`. Default: `named`.
+   */
+  readonly events?: StreamEvents | undefined;
   /**
    * What to do with bindings that cannot be served: client and bidirectional streams, server streams if the upstream
    * has no `serverStream`, paths with `**` twice, `GET` with a body, the later of two rules for the same
@@ -132,7 +138,7 @@ export interface TranscoderOptions {
   readonly write?: ((writing: () => void) => void) | undefined;
   /** Returns the time, in milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: (() => number) | undefined;
-  /** The logger. Default: nothing is logged. */
+  /** The logger. Default: prints warnings and errors to stderr. */
   readonly log?: TranscoderLog | undefined;
   /** The log level of successful requests. Default: `debug`. */
   readonly answeredLevel?: 'info' | 'debug' | undefined;
@@ -172,6 +178,7 @@ const KINDS = {
   ignoredParameters: TEXTS,
   json: OBJECT,
   lenient: FLAG,
+  events: oneOf('named', 'plain'),
   unsupported: oneOf('refuse', 'skip'),
   requestIdOf: FUNCTION,
   write: FUNCTION,
@@ -189,8 +196,6 @@ const JSON_KINDS = {
   omit: oneOf('nothing', 'unassigned', 'defaults'),
   milliseconds: FLAG,
 } satisfies Record<keyof JsonOptions, Kind>;
-
-const ignore = (): void => undefined;
 
 // Segments of unreserved characters: nothing that a router reads as a pattern.
 const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
@@ -225,19 +230,11 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
     ignoredParameters: [] as Iterable<string>,
     json: {} as JsonOptions,
     lenient: false,
+    events: 'named' as StreamEvents,
     unsupported: 'refuse' as const,
-    requestIdOf: () => randomUUID() as string,
-    write: (writing: () => void) => {
-      writing();
-    },
-    now: Date.now,
-    log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
     answeredLevel: 'debug' as const,
-    mayLog: () => true,
-    onUnknownType: ignore as (typeUrl: string) => void,
-    observers: [],
   };
-  const options = { ...defaults, ...checkedOptions(given, KINDS, required) };
+  const options = { ...defaults, ...DEFAULT_HOOKS, ...checkedOptions(given, KINDS, required) };
   checkedOptions(options.json, JSON_KINDS, [], 'json.');
   const { basePath } = options;
   if (!BASE_PATH.test(basePath)) {

@@ -1,11 +1,8 @@
-import { targetOf } from './http/exchange.js';
-import { requestTarget } from './http/head.js';
 import type { OpenApi } from './openapi/open-api.js';
-import { once, type Page, pageReply, readOnly } from './page/static-page.js';
+import { documentPage, once, type Page } from './page/static-page.js';
 import { swaggerUi } from './page/swagger-ui.js';
-import type { Transcoder } from './transcoder.js';
 
-export { type Page, pageReply, type ReadReply, readOnly } from './page/static-page.js';
+export { type Page, pageReply, type ReadReply, readOnly, withPages } from './page/static-page.js';
 
 /**
  * Returns the pages that document a service: the OpenAPI document at `/openapi.json`, and at `/docs` Swagger UI with
@@ -15,37 +12,5 @@ export { type Page, pageReply, type ReadReply, readOnly } from './page/static-pa
  */
 export function documentPages(describe: () => OpenApi): Page[] {
   const document = once(describe);
-  const description: Page = {
-    path: '/openapi.json',
-    name: 'openapi',
-    contentType: 'application/json',
-    body: () => Buffer.from(JSON.stringify(document())),
-    headers: { 'X-Content-Type-Options': 'nosniff' },
-  };
-  return [description, ...swaggerUi(() => document().info.title)];
-}
-
-/**
- * Returns a handler that serves the pages, and passes all other requests to the transcoder.
- *
- * @param basePath prefix of the paths of the pages. Default: none.
- */
-export function withPages(
-  transcoder: Pick<Transcoder, 'handler' | 'respond'>,
-  pages: readonly Page[],
-  basePath = '',
-): Transcoder['handler'] {
-  const replies = new Map(pages.map((page) => [basePath + page.path, pageReply(page)]));
-  return (request, response, next) => {
-    const { path } = requestTarget(targetOf(request));
-    const reply = replies.get(path);
-    if (reply === undefined) {
-      transcoder.handler(request, response, next);
-      return;
-    }
-    transcoder.respond(request, response, (exchange) => {
-      exchange.template = path;
-      return readOnly(exchange, reply);
-    });
-  };
+  return [documentPage(document), ...swaggerUi(() => document().info.title)];
 }

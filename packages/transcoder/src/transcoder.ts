@@ -2,6 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ErrorReplies } from './failures/error-reply.js';
 import { HttpFailure, internal } from './failures/failure.js';
+import { faultless, type Hooks } from './hooks.js';
 import {
   clientFailure,
   endAfter,
@@ -10,15 +11,12 @@ import {
   sentHeaders,
   writeClientError,
 } from './http/head.js';
-import { Transcoding } from './http/call.js';
-import { Exchange } from './http/exchange.js';
-import { finishExchanges } from './http/finish.js';
-import { RequestQueues } from './http/request-queue.js';
+import { RequestDispatcher } from './http/call.js';
+import { Exchange, Pipelined, RequestQueue } from './http/exchange.js';
 import type { CacheFigures } from './http/reply.js';
+import { Responder } from './http/response.js';
 import type { UnknownType } from './json/json-output.js';
-import type { HttpReply } from './http-response.js';
-import { joinObservers } from './request-observer.js';
-import type { Given } from './option-kinds.js';
+import type { HttpReply } from './http-reply.js';
 import { optionsInForce, type TranscoderOptions } from './options.js';
 import { readContract } from './template/contract.js';
 
@@ -57,7 +55,7 @@ export interface Transcoder {
    */
   readonly close: () => void;
   /** Whether the server has identified the caller of the latest request on a connection. */
-  readonly knowsCallerOn: (socket: Duplex) => boolean;
+  readonly isAuthenticated: (socket: Duplex) => boolean;
   /** The usage of the cache of replies: its look-ups so far, and its entries now; all zero without `replyCacheBytes`. */
   readonly replyCache: CacheFigures;
   /** One sentence for each reason why bindings were left out. Empty unless `unsupported` is `skip`. */
@@ -67,19 +65,13 @@ export interface Transcoder {
 /** Returns the response to a request. */
 export type Answer = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 
-/** How long bytes that arrive after the response are discarded, in milliseconds. */
-const LINGER_MS = 500;
-
 /** The maximum number of types that are reported as unknown: a server may pass on what its clients made up. */
 const UNKNOWN_TYPES_MAX = 100;
 /** The longest type URL in the log, in characters. */
 const TYPE_URL_MAX = 128;
 
 /** Creates the function that reports, once for each type, that replies have an Any of a type that the contract lacks. */
-function unknownTypes({
-  log,
-  onUnknownType,
-}: Required<Given<Pick<TranscoderOptions, 'log' | 'onUnknownType'>>>): UnknownType {
+function unknownTypes({ log, onUnknownType }: Pick<Hooks, 'log' | 'onUnknownType'>): UnknownType {
   const known = new Set<string>();
   return (typeUrl) => {
     const type = typeUrl.slice(0, TYPE_URL_MAX);
@@ -101,143 +93,198 @@ function unknownTypes({
  */
 export function createTranscoder(given: TranscoderOptions): Transcoder {
   const { options, forwarding, replyHeaders } = optionsInForce(given, ['descriptorSet', 'upstream']);
-  const { log, mayLog, now, requestIdOf, write } = options;
+  const hooks = faultless(options);
   const serverStreams = options.upstream.serverStream !== undefined;
   const contract = readContract(options.descriptorSet, { ...options, serverStreams });
-  for (const reason of contract.skipped) log.warn({ reason }, 'method skipped');
-  const unknownType = unknownTypes(options);
+  for (const reason of contract.skipped) hooks.log.warn({ reason }, 'method skipped');
+  const unknownType = unknownTypes(hooks);
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain, unknownType });
-  const transcoding = new Transcoding(contract, errors, {
-    ...options,
-    forwarding,
-    replyHeaders,
-    unknownType,
-  });
-  const observer = joinObservers(options.observers);
-  const queues = new RequestQueues(options.maxRequests);
-  let ending = false;
-
-  const failed = (error: unknown, { requestId }: Exchange): HttpReply =>
-    errors.ofFailure(error instanceof HttpFailure ? error : internal(error), requestId);
-
-  const lingerMs = (): number => (ending ? 0 : LINGER_MS);
-  const finish = finishExchanges({ ...options, failed, lingerMs });
-
-  function respond(
-    request: IncomingMessage,
-    response: ServerResponse,
-    answer: Answer,
-    awaitsContinue = false,
-  ): void {
-    const id = request.headers['x-request-id'];
-    const requestId = requestIdOf(typeof id === 'string' ? id : undefined);
-    const queue = queues.of(request.socket);
-    if (queue.full) {
-      if (!request.socket.destroyed) log.debug({ requestId }, 'connection ends');
-      request.socket.destroy();
-      return;
-    }
-    const observation = observer.begin({ method: String(request.method), headers: request.headers });
-    const sent = sentHeaders(request.rawHeaders, forwarding.names);
-    const exchange = new Exchange(request, response, sent, requestId, now(), awaitsContinue, observation);
-    queue.begin(exchange);
-    const finishWith = (reply: HttpReply): void => {
-      write(() => {
-        finish(exchange, reply);
-      });
-    };
-    let reply: HttpReply | Promise<HttpReply>;
-    try {
-      requireWellFormedHead(request, exchange.url, sent);
-      reply = answer(exchange);
-    } catch (error) {
-      reply = failed(error, exchange);
-    }
-    if (reply instanceof Promise) {
-      void reply.catch((error: unknown) => failed(error, exchange)).then(finishWith);
-    } else if (exchange.partial) {
-      // Node has not yet read the bytes that arrived with the head.
-      setImmediate(finishWith, reply);
-    } else {
-      finishWith(reply);
-    }
-  }
-
+  const { now } = hooks;
+  const parts = { ...options, now, forwarding, replyHeaders, unknownType };
+  const dispatcher = new RequestDispatcher(contract, errors, parts);
+  const exchanges = new Exchanges({ ...options, ...hooks, errors, names: forwarding.names });
   const transcode =
     (awaitsContinue: boolean): Transcoder['handler'] =>
     (request, response, next) => {
-      const lookup = transcoding.find(request);
+      const lookup = dispatcher.find(request);
       if (next !== undefined && lookup.found.outcome === 'unknown path') next();
-      else respond(request, response, (exchange) => transcoding.answer(exchange, lookup), awaitsContinue);
+      else
+        exchanges.respond(
+          request,
+          response,
+          (exchange) => dispatcher.answer(exchange, lookup),
+          awaitsContinue,
+        );
     };
   const handler = transcode(false);
-
   return {
     handler,
     onCheckContinue: transcode(true),
-    skipped: contract.skipped,
-    get replyCache() {
-      return transcoding.replyCache;
+    onClientError: exchanges.onClientError,
+    onConnect: (request) => {
+      exchanges.refuseTunnel(request, handler);
     },
-    knowsCallerOn: (socket) => queues.latestOn(socket)?.callerKnown === true,
     respond: (request, response, answer) => {
-      respond(request, response, answer);
+      exchanges.respond(request, response, answer);
     },
     close: () => {
-      ending = true;
-      transcoding.close();
+      exchanges.close();
+      dispatcher.close();
     },
-    onClientError(error, socket) {
-      const failure = clientFailure(error);
-      if (!socket.writable) {
-        // A response may still be in transit, and destroying the socket would lose it; only a timeout does so.
-        if (failure.reason === 'REQUEST_TIMED_OUT') socket.destroy();
-        return;
-      }
-      const last = queues.latestOn(socket);
-      if (last === undefined || last.done) {
-        const observation = observer.begin({ method: '', headers: {} });
-        const requestId = requestIdOf(undefined);
-        const reply = errors.ofFailure(failure, requestId);
-        writeClientError(socket, reply, requestId);
-        const { status, reason } = reply;
-        observation.end({ template: undefined, status, reason, requestId });
-        if (mayLog('unauthenticated')) {
-          const { fields } = observation;
-          log.info({ requestId, status, reason, ...fields }, 'request refused');
-        }
-      } else if (last.request.complete || last.response.headersSent) {
-        endAfter(last.response, socket);
-        log.debug({ requestId: last.requestId, ...last.observation.fields }, 'connection ends');
-      } else if (isEndOfUpload(error)) {
-        // Its client has left, as far as anybody can tell.
-        socket.destroy();
-      } else {
-        const reply = failed(failure, last);
-        finish(last, { ...reply, headers: { ...reply.headers, Connection: 'close' } });
-      }
+    isAuthenticated: (socket) => RequestQueue.latestOn(socket)?.callerKnown === true,
+    get replyCache() {
+      return dispatcher.replyCache;
     },
-    onConnect(request) {
-      const { socket } = request;
-      // Node has released the connection, so nothing else handles its errors.
-      socket.on('error', ignore);
-      const last = queues.latestOn(socket);
-      if (last?.response.closed === false) {
-        endAfter(last.response, socket);
-        return;
-      }
-      const response = new ServerResponse(request);
-      try {
-        response.assignSocket(socket);
-      } catch {
-        // Another handler is still responding to an earlier request on this connection.
-        socket.destroy();
-        return;
-      }
-      endAfter(response, socket);
-      handler(request, response);
-    },
+    skipped: contract.skipped,
   };
 }
 
-const ignore = (): void => undefined;
+interface ExchangesOptions extends ReturnType<typeof faultless> {
+  readonly errors: ErrorReplies;
+  readonly answeredLevel: 'info' | 'debug';
+  readonly maxRequests: number;
+  /** The names of the headers that are read as sent. */
+  readonly names: { has(lowerCaseName: string): boolean };
+}
+
+/** The way of each request from its arrival to its response. */
+class Exchanges {
+  readonly #options: ExchangesOptions;
+  readonly #responder: Responder;
+  readonly #pipelined: Pipelined;
+
+  constructor(options: ExchangesOptions) {
+    this.#options = options;
+    this.#responder = new Responder({ ...options, failed: this.#failed });
+    this.#pipelined = new Pipelined(options.maxRequests);
+  }
+
+  close(): void {
+    this.#responder.close();
+  }
+
+  respond(request: IncomingMessage, response: ServerResponse, answer: Answer, awaitsContinue = false): void {
+    const exchange = this.#begin(request, response, awaitsContinue);
+    if (exchange === undefined) return;
+    const reply = this.#reply(exchange, answer);
+    if (reply instanceof Promise) {
+      void reply.then(
+        (given) => {
+          this.#finish(exchange, given);
+        },
+        (error: unknown) => {
+          this.#finish(exchange, this.#failed(error, exchange));
+        },
+      );
+    } else if (exchange.partial) {
+      // Node has not yet read the bytes that arrived with the head.
+      setImmediate(() => {
+        this.#finish(exchange, reply);
+      });
+    } else {
+      this.#finish(exchange, reply);
+    }
+  }
+
+  /** Begins an exchange; undefined if its connection has no room for one, and is ended. */
+  #begin(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): Exchange | undefined {
+    const { log, names, now, observer, requestIdOf } = this.#options;
+    const { socket, headers } = request;
+    const id = headers['x-request-id'];
+    const requestId = requestIdOf(typeof id === 'string' ? id : undefined);
+    const queue = RequestQueue.of(socket);
+    if (queue.isFull(this.#pipelined)) {
+      if (!socket.destroyed) log.debug({ requestId }, 'connection ends');
+      socket.destroy();
+      return undefined;
+    }
+    const observation = observer.begin({ method: String(request.method), headers });
+    const sent = sentHeaders(request, names);
+    const exchange = new Exchange(request, response, sent, requestId, now(), awaitsContinue, observation);
+    queue.begin(exchange, this.#pipelined);
+    return exchange;
+  }
+
+  #reply(exchange: Exchange, answer: Answer): ReturnType<Answer> {
+    try {
+      if (exchange.answeredByOthers) throw new Error('Other code has responded.');
+      requireWellFormedHead(exchange.request, exchange.url, exchange.sent);
+      return answer(exchange);
+    } catch (error) {
+      return this.#failed(error, exchange);
+    }
+  }
+
+  #finish(exchange: Exchange, reply: HttpReply): void {
+    this.#options.write(() => {
+      this.#responder.finish(exchange, reply);
+    });
+  }
+
+  readonly #failed = (error: unknown, { requestId }: Exchange): HttpReply => {
+    const { errors } = this.#options;
+    try {
+      return errors.ofFailure(error instanceof HttpFailure ? error : internal(error), requestId);
+    } catch (cause) {
+      return errors.ofFailure(internal(cause), requestId);
+    }
+  };
+
+  readonly onClientError = (error: Error, socket: Duplex): void => {
+    const { log } = this.#options;
+    const failure = clientFailure(error);
+    if (!socket.writable) {
+      // A response may still be in transit, and destroying the socket would lose it; only a timeout does so.
+      if (failure.reason === 'REQUEST_TIMED_OUT') socket.destroy();
+      return;
+    }
+    const last = RequestQueue.latestOn(socket);
+    if (last === undefined || last.done) {
+      this.#refuseBytes(socket, failure);
+    } else if (last.request.complete || last.response.headersSent) {
+      endAfter(last.response, socket);
+      log.debug({ requestId: last.requestId, ...last.observation.fields }, 'connection ends');
+    } else if (isEndOfUpload(error)) {
+      // Its client has left, as far as anybody can tell.
+      socket.destroy();
+    } else {
+      const reply = this.#failed(failure, last);
+      this.#responder.finish(last, { ...reply, headers: { ...reply.headers, Connection: 'close' } });
+    }
+  };
+
+  /** Responds to bytes that are not an HTTP request. */
+  #refuseBytes(socket: Duplex, failure: HttpFailure): void {
+    const { errors, log, mayLog, observer, requestIdOf } = this.#options;
+    const observation = observer.begin({ method: '', headers: {} });
+    const requestId = requestIdOf(undefined);
+    const reply = errors.ofFailure(failure, requestId);
+    writeClientError(socket, reply, requestId);
+    const { status, reason } = reply;
+    observation.end({ template: undefined, status, reason, requestId });
+    if (mayLog('unauthenticated'))
+      log.info({ requestId, status, reason, ...observation.fields }, 'request refused');
+  }
+
+  /** Responds to CONNECT. @param handler responds on the connection, which Node has released */
+  refuseTunnel(request: IncomingMessage, handler: Transcoder['handler']): void {
+    const { socket } = request;
+    // Nothing else handles its errors.
+    socket.on('error', () => undefined);
+    const last = RequestQueue.latestOn(socket);
+    if (last?.response.closed === false) {
+      endAfter(last.response, socket);
+      return;
+    }
+    const response = new ServerResponse(request);
+    try {
+      response.assignSocket(socket);
+    } catch {
+      // Another handler is still responding to an earlier request on this connection.
+      socket.destroy();
+      return;
+    }
+    endAfter(response, socket);
+    handler(request, response);
+  }
+}

@@ -4,28 +4,21 @@ import { testLayers } from './support/layers.js';
 testLayers({
   src: resolve(import.meta.dirname, '../src'),
   layers: [
-    ['bin.ts', 'command.ts', 'command-settings.ts', 'command-options.ts', 'foreign-requests.ts'],
-    ['index.ts', 'reflection.ts', 'reflection', 'grpc-js.ts', 'grpc-js', 'openapi.ts', 'page.ts'],
+    ['command'],
+    ['index.ts', 'grpc-js.ts', 'grpc-js', 'openapi.ts', 'page.ts'],
+    ['page'],
     ['transcoder.ts'],
-    ['page', 'openapi'],
+    ['openapi'],
     ['options.ts'],
     ['option-kinds.ts'],
     ['http', 'metadata.ts'],
+    ['hooks.ts'],
     ['message'],
     ['json'],
     ['template'],
     ['failures'],
     ['fields'],
-    [
-      'http-response.ts',
-      'upstream.ts',
-      'counts.ts',
-      'log.ts',
-      'request-observer.ts',
-      'printable.ts',
-      'timeouts.ts',
-      'gen',
-    ],
+    ['http-reply.ts', 'upstream.ts', 'counts.ts', 'printable.ts', 'timeouts.ts', 'gen'],
   ],
   packages: ['@bufbuild/protobuf'],
   packagesOfOne: {
@@ -33,11 +26,9 @@ testLayers({
     'page/swagger-ui.ts': ['swagger-ui-dist'],
     ...Object.fromEntries(
       [
-        'command.ts',
-        'command-settings.ts',
-        'reflection.ts',
-        ...['pauses', 'reflected-files', 'reflection-error', 'reflection-stream', 'take-contract'].map(
-          (name) => `reflection/${name}.ts`,
+        ...['settings', 'reflection'].map((name) => `command/${name}.ts`),
+        ...['time-slices', 'reflected-files', 'reflection-error', 'reflection-stream', 'take-contract'].map(
+          (name) => `command/reflection/${name}.ts`,
         ),
         'grpc-js.ts',
         ...['call-failure', 'calls', 'channel-defaults', 'connections', 'tls-options'].map(

@@ -1,3 +1,6 @@
+import type { JsonObject } from '@bufbuild/protobuf';
+import { type IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
 import { createServer } from 'node:http';
 import { Metadata } from '@grpc/grpc-js';
 import express from 'express';
@@ -29,7 +32,15 @@ function forward(headers: Headers, forwarded: ForwardedHeaders): ReturnType<Forw
   const rawHeaders = Object.entries(headers).flatMap(([name, values]) =>
     values.flatMap((value) => [name, value]),
   );
-  return forwarding.metadata(sentHeaders(rawHeaders, forwarding.names), 'id');
+  const request = new IncomingMessage(new Socket());
+  // As Node's parser does.
+  Object.assign(request, {
+    rawHeaders,
+    headers: Object.fromEntries(
+      Object.entries(headers).map(([name, values]) => [name.toLowerCase(), values[0]]),
+    ),
+  });
+  return forwarding.metadata(sentHeaders(request, forwarding.names), 'id');
 }
 
 /** The metadata of a call beside its request id. */
@@ -408,3 +419,41 @@ describe('the metadata of a whole reply', () => {
 function replyMetadata(entries: Readonly<Record<string, readonly (string | Uint8Array)[]>>): ReplyMetadata {
   return { get: (key) => entries[key] ?? [] };
 }
+
+describe('a header that the application has', () => {
+  const own = new Map([...FORWARDED_HEADERS, ['x-user', 'refuse'] as const, ['x-*', 'refuse'] as const]);
+  const seenAfter = async (edit: (headers: IncomingHttpHeaders) => void): Promise<JsonObject> => {
+    const { origin } = await openTranscoder(
+      { forwardedHeaders: own },
+      {},
+      (handler) => (request, response) => {
+        edit(request.headers);
+        handler(request, response);
+      },
+    );
+    const headers = { authorization: MEMBER, 'x-user': 'root', 'x-lines': ['a', 'b'], constructor: 'c' };
+    return JSON.parse((await httpRequest(origin, { path: '/v1/metadata', headers })).text) as JsonObject;
+  };
+
+  it.each<
+    [how: string, edit: (headers: IncomingHttpHeaders) => void, key: string, value: string | undefined]
+  >([
+    ['left alone counts as sent', () => undefined, 'lines', 'a, b'],
+    ['deleted is not forwarded', (headers) => delete headers['x-user'], 'x-user', undefined],
+    ['unset is not forwarded', (headers) => (headers['x-user'] = undefined), 'x-user', undefined],
+    ['replaced is forwarded so', (headers) => (headers['x-user'] = 'ann'), 'x-user', 'ann'],
+    ['set is forwarded', (headers) => (headers['x-tenant'] = ['a', 'b']), 'tenant', 'a, b'],
+    ['set to a number is forwarded', (headers) => Object.assign(headers, { 'x-age': 7 }), 'age', '7'],
+  ])('%s', async (_, edit, key, value) => {
+    expect((await seenAfter(edit))[key]).toBe(value);
+  });
+
+  it('replaced authenticates the request', async () => {
+    const { origin } = await openTranscoder({}, {}, (handler) => (request, response) => {
+      request.headers.authorization = MEMBER;
+      handler(request, response);
+    });
+    const wrong = { authorization: 'Bearer wrong' };
+    expect((await httpRequest(origin, { path: '/v1/shelves/1', headers: wrong })).status).toBe(200);
+  });
+});

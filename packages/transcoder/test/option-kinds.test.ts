@@ -2,7 +2,7 @@ import { credentials } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { grpcUpstream } from '../src/grpc-js.js';
 import { describe as describeContract } from '../src/openapi.js';
-import { followContract, reflect } from '../src/reflection.js';
+import { followContract, reflect } from '../src/command/reflection.js';
 import { createTranscoder } from '../src/transcoder.js';
 import { httpRequest } from './support/http-request.js';
 import { libraryDescriptorSet } from './support/library-contract.js';

@@ -1,6 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
@@ -109,8 +119,29 @@ describe('the packed package', () => {
   it('contains what it needs and nothing else', () => {
     const files = ['CHANGELOG.md', 'README.md', 'dist', 'docs', 'package.json'];
     expect(readdirSync(user.installed).sort()).toEqual(files);
-    expect(readdirSync(join(user.installed, 'dist'))).not.toContain('.tsbuildinfo');
+    const built = readdirSync(join(user.installed, 'dist'), { recursive: true }).map(String);
+    expect(built.filter((name) => name.endsWith('.map') || name.endsWith('.tsbuildinfo'))).toEqual([]);
   });
+
+  it(
+    'has names for its types in a project that cannot import what it depends on, as with pnpm',
+    async () => {
+      const project = mkdtempSync(join(tmpdir(), 'pnpm-'));
+      onTestFinished(() => {
+        rmSync(project, { recursive: true });
+      });
+      const modules = join(project, 'node_modules/@route-registry');
+      mkdirSync(modules, { recursive: true });
+      symlinkSync(user.installed, join(modules, 'transcoder'));
+      const program = `import { unboundRules } from '@route-registry/transcoder';
+export const rulesOf = (set: Uint8Array) => unboundRules(set);\n`;
+      writeFileSync(join(project, 'rules.ts'), program);
+      writeFileSync(join(project, 'package.json'), ESM);
+      await user.compile(join(project, 'rules.ts'), '--declaration');
+      expect(readFileSync(join(project, 'rules.d.ts'), 'utf8')).toContain('UnboundRule[]');
+    },
+    PACKING_MS,
+  );
 
   it(
     'has types for every way to resolve it',

@@ -59,7 +59,7 @@ describe('the pages of an OpenAPI document', () => {
   it('are under the base path, like the contract', async () => {
     const send = await serve('/api');
     expect(JSON.parse((await send({ path: '/api/openapi.json' })).text)).toMatchObject({
-      servers: [{ url: '/api' }],
+      servers: [{ url: '.' }],
     });
     expect((await send({ path: '/openapi.json' })).status).toBe(404);
   });

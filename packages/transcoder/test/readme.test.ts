@@ -8,7 +8,7 @@ import { serve } from '../examples/serve.js';
 import { serveByReflection } from '../examples/serve-by-reflection.js';
 import { failures } from '../src/failures/failure.js';
 import { optionsInForce } from '../src/options.js';
-import { reflect } from '../src/reflection.js';
+import { reflect } from '../src/command/reflection.js';
 import { listen as listenGrpc } from './support/grpc-server.js';
 import { errorOf, httpRequest } from './support/http-request.js';
 import { libraryDescriptorSet } from './support/library-contract.js';

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { TranscoderOptions } from '../src/options.js';
-import type { RequestObservation, RequestObserver, RequestOutcome } from '../src/request-observer.js';
+import type { RequestObservation, RequestObserver, RequestOutcome } from '../src/hooks.js';
 import { httpRequest, rawExchange } from './support/http-request.js';
 import { openTranscoder, type RunningTranscoder } from './support/library-transcoder.js';
 import { MEMBER } from './support/library-server.js';

@@ -4,9 +4,8 @@ import { isObject } from '../fields/text-value.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
 import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../gen/google/rpc/status_pb.js';
-import type { ErrorReply } from '../http-response.js';
+import type { ErrorReply } from '../http-reply.js';
 import type { ReplyMetadata, UnaryReply } from '../upstream.js';
-import { bearerChallenge } from './bearer-challenge.js';
 import { codeOf, type FieldViolation, type HttpFailure, httpStatusOf, upstreamFailure } from './failure.js';
 
 /** Options of `ErrorReplies`. */
@@ -123,11 +122,13 @@ export class ErrorReplies {
   }
 }
 
-/** The message with the names of the invalid fields: `The request does not fit the method: book.title.` */
+/** The message with what is wrong with the only invalid field, or with the names of several. */
 function naming(message: string, violations: readonly FieldViolation[]): string {
   const fields = new Set(violations.map(({ field }) => field));
   // A parameter may have been sent without a name.
   fields.delete('');
+  const [only] = violations;
+  if (violations.length === 1 && fields.size === 1) return `${message} ${only?.field}: ${only?.description}`;
   return fields.size === 0 ? message : `${message.slice(0, -1)}: ${[...fields].join(', ')}.`;
 }
 
@@ -154,4 +155,28 @@ export function errorReply(
 ): ErrorReply {
   const error = { code: httpStatus, status: Code[code], message, details };
   return { status: httpStatus, headers, body: JSON.stringify({ error }) };
+}
+
+// RFC 6749 3.3, as RFC 6750 3 requires: scope tokens separated by single spaces.
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/;
+
+/**
+ * The `WWW-Authenticate` header of a refusal (RFC 6750 3).
+ *
+ * @param reason the reason of its `google.rpc.ErrorInfo`; for `TOKEN_MISSING`, the challenge has no `error`.
+ * @param scope the scope that the call requires, from the metadata of its `google.rpc.ErrorInfo`.
+ * @returns undefined if the refusal is not about the token.
+ */
+export function bearerChallenge(
+  code: Code,
+  realm: string,
+  reason: unknown,
+  scope: unknown,
+): string | undefined {
+  const challenge = `Bearer realm="${realm}"`;
+  if (code === Code.UNAUTHENTICATED) {
+    return reason === 'TOKEN_MISSING' ? challenge : `${challenge}, error="invalid_token"`;
+  }
+  if (code !== Code.PERMISSION_DENIED || typeof scope !== 'string' || !SCOPE.test(scope)) return undefined;
+  return `${challenge}, error="insufficient_scope", scope="${scope}"`;
 }

@@ -8,7 +8,7 @@ import {
   shuttingDown,
 } from '../failures/failure.js';
 import { Counts } from '../counts.js';
-import type { HttpReply } from '../http-response.js';
+import type { HttpReply } from '../http-reply.js';
 import type { Exchange } from './exchange.js';
 import { hasBody } from './head.js';
 
@@ -27,25 +27,19 @@ export function requireDecoded(request: IncomingMessage): void {
   throw contentCodingUnsupported(request.method);
 }
 
-// RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons.
-const JSON_TYPE = /^application\/json(?:[ \t]*;(?:[ \t]*charset=(?:utf-8|"utf-8"))?)*[ \t]*$/i;
+// RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons. RFC 8259 defines none, so all but the
+// charset are ignored.
+const JSON_TYPE =
+  /^application\/json(?:[ \t]*;(?:[ \t]*(?:charset=(?:utf-8|"utf-8")|(?!charset=)[\w!#$%&'*+\-.^`|~]+=(?:[\w!#$%&'*+\-.^`|~]+|"(?:[^"\\]|\\.)*")))?)*[ \t]*$/i;
 
-// RFC 7396: grpc-gateway accepts this type for a PATCH, and reads the body like any other.
-const LENIENT_TYPE = new RegExp(JSON_TYPE.source.replace('json', '(?:json|merge-patch\\+json)'), 'i');
-
-/**
- * Whether the media type of a body is `application/json`, with or without `charset=utf-8` (RFC 8259 defines no other).
- *
- * @param lenient whether to accept `application/merge-patch+json` and a missing type, too.
- */
-export function isJsonType({ sent }: Exchange, lenient: boolean): boolean {
-  const type = sent.get('content-type')?.join(', ');
-  return type === undefined ? lenient : (lenient ? LENIENT_TYPE : JSON_TYPE).test(type);
+/** Whether the media type of a body is `application/json`, with or without `charset=utf-8`. */
+export function isJsonType({ sent }: Exchange): boolean {
+  return JSON_TYPE.test(sent.get('content-type')?.join(', ') ?? '');
 }
 
 /** Refuses every other media type. @throws HttpFailure `CONTENT_TYPE_UNSUPPORTED` */
-export function requireJsonType(exchange: Exchange, lenient: boolean): void {
-  if (!isJsonType(exchange, lenient)) throw mediaTypeUnsupported(exchange.verb);
+export function requireJsonType(exchange: Exchange): void {
+  if (!isJsonType(exchange)) throw mediaTypeUnsupported(exchange.verb);
 }
 
 /** @param verb the HTTP method of the request */
@@ -139,9 +133,17 @@ export class ArrivingBody {
   }
 }
 
-/** The bytes that middleware such as `express.raw()` has read and decoded; undefined if there are none. */
-function bytesReadBefore({ body }: IncomingMessage & { readonly body?: unknown }): Buffer | undefined {
-  return Buffer.isBuffer(body) ? body : undefined;
+/**
+ * The bytes that other code has read and decoded, such as `express.raw()`, or a framework that parses bodies and keeps
+ * them as `rawBody`; undefined if there are none.
+ */
+function bytesReadBefore({ body, rawBody }: IncomingMessage & OfOtherCode): Buffer | undefined {
+  return [body, rawBody].find((bytes) => Buffer.isBuffer(bytes));
+}
+
+interface OfOtherCode {
+  readonly body?: unknown;
+  readonly rawBody?: unknown;
 }
 
 /**
@@ -190,8 +192,8 @@ function bodyTooLarge(maxBytes: number): HttpFailure {
   return new HttpFailure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
 }
 
-/** A request whose client the guard may refuse. */
-export interface Guarded {
+/** A request whose body is still arriving, and whose client the guard may refuse. */
+export interface PendingBody {
   /** What tells its caller apart from others; undefined if nothing does. */
   readonly caller: string | undefined;
   /** The guard's response for a client that it refuses; undefined for any other. */
@@ -240,7 +242,7 @@ export class Uploads {
   async wait(
     body: ArrivingBody,
     deadline: number,
-    request: Guarded,
+    request: PendingBody,
     exchange: Exchange,
   ): Promise<Uint8Array | HttpReply> {
     let timer: NodeJS.Timeout | undefined;
@@ -259,7 +261,7 @@ export class Uploads {
         resolve(refusal);
       } else if (this.#waiting.has(end)) {
         leave = this.#enter(request.caller);
-        exchange.invite();
+        exchange.send100Continue();
       }
     };
     try {

@@ -4,6 +4,7 @@ import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { ErrorReplies } from '../failures/error-reply.js';
 import {
   type HttpFailure,
+  internal,
   malformed,
   methodNotAllowed,
   overloaded,
@@ -12,7 +13,7 @@ import {
 } from '../failures/failure.js';
 import { startOf } from '../fields/message-fields.js';
 import { isObject } from '../fields/text-value.js';
-import type { HttpReply } from '../http-response.js';
+import type { HttpReply } from '../http-reply.js';
 import type { JsonOptions } from '../json/json-options.js';
 import { JsonOutput, type UnknownType } from '../json/json-output.js';
 import { parseJsonText } from '../json/json-text.js';
@@ -26,7 +27,7 @@ import { successRules } from '../template/success-rules.js';
 import { credentialOf, type Guard, type UnaryReply, type Upstream } from '../upstream.js';
 import {
   ArrivingBody,
-  type Guarded,
+  type PendingBody,
   isJsonType,
   receiveBody,
   requireDecoded,
@@ -37,9 +38,10 @@ import { type Exchange, isOk, targetOf } from './exchange.js';
 import { requestTarget, requestTimeoutMs } from './head.js';
 import { type OpenStream, OpenStreams, StreamedReply } from './streams.js';
 import { type CacheFigures, SuccessReplies } from './reply.js';
+import type { StreamEvents } from './stream-formats.js';
 
 /** The options of a transcoder that apply to single requests. */
-interface TranscodingOptions {
+interface DispatcherOptions {
   readonly upstream: Upstream;
   readonly guard: Guard | undefined;
   readonly basePath: string;
@@ -55,13 +57,14 @@ interface TranscodingOptions {
   readonly json: JsonOptions;
   readonly replyCacheBytes: number;
   readonly lenient: boolean;
+  readonly events: StreamEvents;
   /** Called with the type URL of each Any whose type the contract lacks. */
   readonly unknownType: UnknownType;
   readonly now: () => number;
 }
 
 /** The parts that all calls share. */
-interface CallParts extends TranscodingOptions {
+interface CallParts extends DispatcherOptions {
   readonly errors: ErrorReplies;
   readonly registry: Registry;
   readonly requests: RequestMessages;
@@ -77,7 +80,7 @@ interface RequestLookup {
 }
 
 /** Serves HTTP requests with gRPC calls, according to the `google.api.http` annotations of a contract. */
-export class Transcoding {
+export class RequestDispatcher {
   readonly #basePath: string;
   readonly #maxRequests: number;
   readonly #table: BindingTable;
@@ -89,7 +92,7 @@ export class Transcoding {
   /** The number of requests for unary methods that have no reply yet. */
   #underWay = 0;
 
-  constructor(contract: Contract, errors: ErrorReplies, options: TranscodingOptions) {
+  constructor(contract: Contract, errors: ErrorReplies, options: DispatcherOptions) {
     const { bindings, table, requestStreams, registry } = contract;
     const { basePath, maxRequests, maxStreams, standardMethods, json, ignoredParameters, replyCacheBytes } =
       options;
@@ -129,9 +132,9 @@ export class Transcoding {
     if (found.outcome === 'found') {
       if (found.binding.method.methodKind !== 'unary') {
         const open = this.#streams.open(exchange);
-        return new RequestedCall(this.#parts, exchange, found, query, open).answer();
+        return new TranscodedCall(this.#parts, exchange, found, query, open).answer();
       }
-      return this.#counted(() => new RequestedCall(this.#parts, exchange, found, query).answer());
+      return this.#counted(() => new TranscodedCall(this.#parts, exchange, found, query).answer());
     }
     const headers = { Allow: found.allowed.join(', ') };
     if (exchange.verb === 'OPTIONS') return { status: 204, headers };
@@ -183,7 +186,7 @@ export class Transcoding {
 }
 
 /** A request for a method of the contract, before it becomes a call. */
-class RequestedCall implements Guarded {
+class TranscodedCall implements PendingBody {
   readonly #parts: CallParts;
   readonly #exchange: Exchange;
   readonly #found: FoundBinding;
@@ -229,9 +232,10 @@ class RequestedCall implements Guarded {
   }
 
   async #askGuard(): Promise<HttpReply | undefined> {
-    const verdict = await this.#parts.guard?.(this.#head);
-    if (verdict === undefined) return undefined;
-    this.#exchange.learn(verdict);
+    const { guard } = this.#parts;
+    if (guard === undefined) return undefined;
+    const verdict = await guard(this.#head);
+    this.#exchange.recordCaller(verdict);
     return isOk(verdict) ? undefined : this.#failed(verdict);
   }
 
@@ -274,6 +278,7 @@ class RequestedCall implements Guarded {
     } catch (failure) {
       return this.refusalOr(failure);
     }
+    if (this.#exchange.answeredByOthers) throw internal(new Error('Other code has responded.'));
     if (this.#open !== undefined) return this.#streamed(this.#open, bytes);
     const reply = upstream.unary({ path, message: bytes, metadata, deadline, cancellation });
     if (!(reply instanceof Promise)) return this.#reply(message, reply);
@@ -281,7 +286,7 @@ class RequestedCall implements Guarded {
   }
 
   #streamed(open: OpenStream, message: Uint8Array): Promise<HttpReply> {
-    const { errors, lenient, now, streamMs, successes, upstream } = this.#parts;
+    const { errors, events, lenient, now, streamMs, successes, upstream } = this.#parts;
     const { binding } = this.#found;
     const { headers } = this.#exchange.request;
     const deadline = this.#exchange.started + requestTimeoutMs(headers, streamMs, lenient);
@@ -289,7 +294,7 @@ class RequestedCall implements Guarded {
     const { serverStream } = upstream as Required<Upstream>;
     const stream = serverStream.call(upstream, { ...this.#head, message, deadline });
     open.limit(Math.max(0, deadline - now()));
-    const format = successes.format(binding, headers.accept, lenient);
+    const format = successes.format(binding, headers.accept, { lenient, events });
     const onHeaders = (reply: UnaryReply): void => {
       this.#takeHeaders(reply);
     };
@@ -297,7 +302,7 @@ class RequestedCall implements Guarded {
   }
 
   #takeHeaders(reply: UnaryReply): void {
-    this.#exchange.learn(reply);
+    this.#exchange.recordCaller(reply);
     this.#parts.replyHeaders.addTo(this.#exchange.response, reply);
   }
 
@@ -315,7 +320,7 @@ class RequestedCall implements Guarded {
 
 /** Whether a body for a `google.api.HttpBody` is its JSON form, which grpc-gateway takes in place of the bytes. */
 function isEnvelope(exchange: Exchange, bytes: Uint8Array): boolean {
-  return isJsonType(exchange, true) && isHttpBodyJson(bytes);
+  return (!exchange.sent.has('content-type') || isJsonType(exchange)) && isHttpBodyJson(bytes);
 }
 
 function bodyJson(
@@ -333,7 +338,7 @@ function bodyJson(
     throw malformed('The request has no body; this method takes one.');
   }
   if (body === undefined && !lenient) throw bodyUnwanted();
-  requireJsonType(exchange, lenient);
+  if (!lenient) requireJsonType(exchange);
   const json = parseJsonText(bytes, (value) =>
     typeof body === 'object'
       ? startOf(registry, { message, json: { [body.jsonName]: value } }).to(body.jsonName)

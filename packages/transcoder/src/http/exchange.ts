@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { Code } from '../gen/google/rpc/code_pb.js';
-import type { HttpReply } from '../http-response.js';
-import type { RequestObservation } from '../request-observer.js';
+import type { HttpReply } from '../http-reply.js';
+import type { RequestObservation } from '../hooks.js';
 import type { Cancellation, UnaryReply } from '../upstream.js';
 import { hasBody, type SentHeaders } from './head.js';
 
@@ -61,24 +62,33 @@ export class Exchange implements Cancellation {
   }
 
   /** Sends 100 if the client waits for it before it sends the body. */
-  invite(): void {
-    if (this.#awaitsContinue && !this.written) this.response.writeContinue();
+  send100Continue(): void {
+    if (this.#awaitsContinue && !this.written && !this.cancelled) this.response.writeContinue();
   }
 
   /** Takes over what the server says about the caller, and for the log line. */
-  learn(reply: UnaryReply): void {
-    this.callerKnown = knowsCaller(reply);
+  recordCaller(reply: UnaryReply): void {
+    this.callerKnown = isCallerKnown(reply);
     this.fields = reply.fields;
   }
 
   /** Notifies the observers of the outcome. Without a reply, the client has disconnected. */
-  end(reply?: HttpReply): void {
+  end(reply?: Pick<HttpReply, 'status' | 'reason'>): void {
     const { template, requestId } = this;
     this.observation.end({ template, status: reply?.status, reason: reply?.reason, requestId });
   }
 
-  /** Whether the client disconnected before the response was written. Its upload breaks off before the response closes. */
+  /** Whether other code has responded: a middleware in front, or one that limits the time. */
+  get answeredByOthers(): boolean {
+    return !this.written && this.response.headersSent;
+  }
+
+  /**
+   * Whether nobody waits for the reply: other code has responded, or the client disconnected before the response was
+   * written. Its upload breaks off before the response closes.
+   */
   get cancelled(): boolean {
+    if (this.answeredByOthers) return true;
     const gone = this.#lost || this.response.closed || this.request.socket.destroyed;
     return gone && !this.response.writableFinished;
   }
@@ -142,7 +152,101 @@ const BEFORE_IDENTIFIED: ReadonlySet<number> = new Set([
 ]);
 
 /** Whether a reply shows that the server has identified the caller. */
-function knowsCaller(reply: UnaryReply): boolean {
+function isCallerKnown(reply: UnaryReply): boolean {
   const { callerKnown, answered, code } = reply;
   return callerKnown ?? (isOk(reply) || (answered && !BEFORE_IDENTIFIED.has(code)));
+}
+
+/**
+ * The maximum number of requests on one connection whose responses have not been sent. Few clients send a second
+ * request before the first response.
+ */
+export const MAX_UNSENT = 100;
+
+/** The requests of a transcoder that arrived before an earlier response on their connection was sent. */
+export class Pipelined {
+  count = 0;
+  readonly most: number;
+
+  /** @param most their maximum number on all connections. */
+  constructor(most: number) {
+    this.most = most;
+  }
+}
+
+interface Unsent {
+  readonly exchange: Exchange;
+  /** What counts it; undefined for the first of its connection. */
+  counted: Pipelined | undefined;
+}
+
+/** The requests of one connection whose responses have not been sent, whichever transcoder serves them. */
+export class RequestQueue {
+  static readonly #ofSockets = new WeakMap<Duplex, RequestQueue>();
+
+  /** The latest request, whether or not its response has been sent. */
+  latest: Exchange | undefined;
+  /** In the order in which their responses are sent. */
+  readonly #unsent: Unsent[] = [];
+  #closed: boolean;
+
+  static of(socket: Duplex): RequestQueue {
+    const known = RequestQueue.#ofSockets.get(socket);
+    if (known !== undefined) return known;
+    const queue = new RequestQueue(socket);
+    RequestQueue.#ofSockets.set(socket, queue);
+    return queue;
+  }
+
+  /** The latest request on a connection, if there is one. */
+  static latestOn(socket: Duplex): Exchange | undefined {
+    return RequestQueue.#ofSockets.get(socket)?.latest;
+  }
+
+  private constructor(socket: Partial<Duplex>) {
+    this.#closed = socket.closed === true;
+    // Adapters for functions in a cloud have an object without events in its place.
+    socket.once?.('close', this.#close);
+  }
+
+  /**
+   * Whether there is no room for another request, not even to refuse it: Node keeps reading while the client reads no
+   * responses, and needs a few KiB for each request.
+   */
+  isFull({ count, most }: Pipelined): boolean {
+    const { length } = this.#unsent;
+    return length >= MAX_UNSENT || (length > 0 && count >= most);
+  }
+
+  begin(exchange: Exchange, pipelined: Pipelined): void {
+    this.latest = exchange;
+    if (this.#closed) {
+      exchange.lose();
+      return;
+    }
+    const counted = this.#unsent.length > 0 ? pipelined : undefined;
+    if (counted !== undefined) counted.count += 1;
+    this.#unsent.push({ exchange, counted });
+    exchange.response.once('close', this.#sent);
+  }
+
+  readonly #sent = (): void => {
+    this.#unsent.shift();
+    const [first] = this.#unsent;
+    if (first !== undefined) uncount(first);
+  };
+
+  /** Node 20 and 22 do not close the responses that are still queued when their connection closes. */
+  readonly #close = (): void => {
+    this.#closed = true;
+    for (const unsent of this.#unsent.splice(0)) {
+      uncount(unsent);
+      unsent.exchange.lose();
+    }
+  };
+}
+
+function uncount(unsent: Unsent): void {
+  if (unsent.counted !== undefined) unsent.counted.count -= 1;
+  unsent.counted = undefined;
 }

@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, ST
 import type { Duplex } from 'node:stream';
 import { HttpFailure, internal, malformed } from '../failures/failure.js';
 import { quoted } from '../fields/allowed-value.js';
-import type { ErrorReply } from '../http-response.js';
+import type { ErrorReply } from '../http-reply.js';
 import { readGrpcTimeout } from '../timeouts.js';
 
 /** The longest request target, in bytes. */
@@ -21,7 +21,7 @@ const HTTP2 =
 export function requireWellFormedHead(request: IncomingMessage, target: string, sent: SentHeaders): void {
   // First, since this refusal ends the connection.
   requireTransferCoding(request);
-  if (request.httpVersionMajor !== 1) {
+  if (request.httpVersion !== '1.1' && request.httpVersion !== '1.0') {
     if ('stream' in request) throw internal(new Error(HTTP2));
     throw malformed(`The request uses HTTP/${request.httpVersion}; HTTP/1.1 and HTTP/1.0 are allowed.`);
   }
@@ -59,7 +59,7 @@ const HOST =
 function requireHost(request: IncomingMessage, sent: SentHeaders): void {
   const hosts = sent.get('host') ?? [];
   if (hosts.length === 0) {
-    if (request.httpVersionMinor === 0) return;
+    if (request.httpVersion === '1.0') return;
     throw malformedHeader('host', 'Must be given once; got none.');
   }
   if (hosts.length > 1) {
@@ -75,14 +75,14 @@ function requireHost(request: IncomingMessage, sent: SentHeaders): void {
 }
 
 /** RFC 9112 6.1 and 6.3: unless the coding ends in `chunked`, the end of the body is unknown. */
-function requireTransferCoding({ headers, httpVersionMinor }: IncomingMessage): void {
+function requireTransferCoding({ headers, httpVersion }: IncomingMessage): void {
   const list = headers['transfer-encoding'];
   if (list === undefined) return;
   const codings = list
     .split(',')
     .map((coding) => coding.trim().toLowerCase())
     .filter((coding) => coding !== '');
-  if (codings.at(-1) !== 'chunked' || httpVersionMinor === 0) throw framingUnclear();
+  if (codings.at(-1) !== 'chunked' || httpVersion === '1.0') throw framingUnclear();
   if (codings.length > 1) throw transferCodingUnsupported();
 }
 
@@ -132,13 +132,12 @@ export function hasBody(headers: IncomingHttpHeaders): boolean {
 export type SentHeaders = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Reads the headers with the given names in one pass. Node's `headersDistinct` throws in releases such as 22.12 when a
- * client sends a header named `constructor`.
- *
- * @param rawHeaders alternating names and values.
+ * Reads the headers with the given names in one pass: each line, unless the application has changed, set or deleted the
+ * header in `headers`. Node's `headersDistinct` throws in releases such as 22.12 when a client sends a header named
+ * `constructor`.
  */
 export function sentHeaders(
-  rawHeaders: readonly string[],
+  { rawHeaders, headers }: Pick<IncomingMessage, 'rawHeaders' | 'headers'>,
   names: { has(lowerCaseName: string): boolean },
 ): SentHeaders {
   const sent = new Map<string, string[]>();
@@ -150,6 +149,18 @@ export function sentHeaders(
     if (values === undefined) sent.set(name, [value]);
     else values.push(value);
   }
+  let unchanged = 0;
+  for (const name of Object.keys(headers)) {
+    if (!names.has(name)) continue;
+    const now = headers[name];
+    const values = sent.get(name);
+    // Of several lines, Node keeps the first or joins them, depending on the header.
+    if (values !== undefined && (now === values[0] || now === values.join(', '))) unchanged += 1;
+    else sent.set(name, [now ?? []].flat().map(String));
+  }
+  if (unchanged < sent.size)
+    for (const [name, values] of sent)
+      if (values.length === 0 || !Object.hasOwn(headers, name)) sent.delete(name);
   return sent;
 }
 

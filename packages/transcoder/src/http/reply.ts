@@ -4,12 +4,18 @@ import { fromBinary, type Message } from '@bufbuild/protobuf';
 import { reflect, type ScalarValue } from '@bufbuild/protobuf/reflect';
 import { LRUCache } from 'lru-cache';
 import { HttpFailure } from '../failures/failure.js';
-import type { HttpReply } from '../http-response.js';
+import type { HttpReply } from '../http-reply.js';
 import type { JsonOutput } from '../json/json-output.js';
 import type { Binding } from '../template/binding.js';
 import { expandPathTemplate } from '../template/path-template.js';
 import type { ResourcePath, SuccessRule } from '../template/success-rules.js';
-import { bytesFormat, bytesReply, streamFormat, type StreamFormat } from './stream-formats.js';
+import {
+  bytesFormat,
+  bytesReply,
+  streamFormat,
+  type StreamFormat,
+  type StreamStyle,
+} from './stream-formats.js';
 
 /** Creates the HTTP responses of successful calls. */
 export class SuccessReplies {
@@ -63,9 +69,9 @@ export class SuccessReplies {
   }
 
   /** The format of the stream for a request. @param accept the header `Accept` */
-  format(binding: Binding, accept: string | undefined, lenient: boolean): StreamFormat {
+  format(binding: Binding, accept: string | undefined, how: StreamStyle): StreamFormat {
     if (binding.givesBytes) return bytesFormat(binding);
-    return streamFormat(accept, lenient, (message) => this.#text(binding, message));
+    return streamFormat(accept, how, (message) => this.#text(binding, message));
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { HttpReply } from '../http-response.js';
+import type { HttpReply } from '../http-reply.js';
 import { httpBodyIn } from '../message/http-body.js';
 import type { Binding } from '../template/binding.js';
 
@@ -24,14 +24,30 @@ type JsonOf = (message: Uint8Array) => string;
 const WANTS_EVENTS =
   /(?:^|,)[ \t]*text\/event-stream[ \t]*(?:;(?![ \t]*q=0(?:\.0*)?[ \t]*(?:[,;]|$))[^,;]*)*(?:,|$)/i;
 
+/** How Server-Sent Events are written. */
+export type StreamEvents =
+  /** The end is an event named `end`, a failure one named `failure`. */
+  | 'named'
+  /** No event has a name, for clients that read the data of each: a failure is `{"error":…}`. */
+  | 'plain';
+
+export interface StreamStyle {
+  /** Whether to write lines as grpc-gateway does. */
+  readonly lenient: boolean;
+  readonly events: StreamEvents;
+}
+
 /**
  * The format for a request: Server-Sent Events if `accept` names them, otherwise a line for each message.
  *
  * @param accept the header `Accept`.
- * @param lenient whether to write lines as grpc-gateway does.
  */
-export function streamFormat(accept: string | undefined, lenient: boolean, json: JsonOf): StreamFormat {
-  if (accept !== undefined && WANTS_EVENTS.test(accept)) return events(json);
+export function streamFormat(
+  accept: string | undefined,
+  { lenient, events }: StreamStyle,
+  json: JsonOf,
+): StreamFormat {
+  if (accept !== undefined && WANTS_EVENTS.test(accept)) return eventStream(json, events === 'named');
   return lenient
     ? lines('application/json', (message) => Buffer.from(`{"result":${json(message)}}\n`))
     : lines('application/x-ndjson', (message) => Buffer.from(`${json(message)}\n`));
@@ -49,13 +65,13 @@ const COMMENT = Buffer.from(':\n\n');
  * WHATWG HTML 9.2. A browser repeats its request whenever the response ends, unless the page has closed the
  * `EventSource`, which it can do on the event `end` or `failure`.
  */
-function events(json: JsonOf): StreamFormat {
+function eventStream(json: JsonOf, named: boolean): StreamFormat {
   return {
     contentType: 'text/event-stream',
     headers: {},
     message: (message) => Buffer.from(`data: ${json(message)}\n\n`),
-    failure: (error) => Buffer.from(`event: failure\ndata: ${error}\n\n`),
-    end: END,
+    failure: (error) => Buffer.from(`${named ? 'event: failure\n' : ''}data: ${error}\n\n`),
+    end: named ? END : undefined,
     pulse: COMMENT,
   };
 }

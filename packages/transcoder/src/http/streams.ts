@@ -8,7 +8,7 @@ import {
   shuttingDown,
 } from '../failures/failure.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
-import type { ErrorReply, HttpReply } from '../http-response.js';
+import type { ErrorReply, HttpReply } from '../http-reply.js';
 import type { Cancellation, ReplyMetadata, ReplyStream, UnaryReply } from '../upstream.js';
 import { LONGEST_TIMER_MS } from '../timeouts.js';
 import { type Exchange, isOk } from './exchange.js';
@@ -18,6 +18,8 @@ import type { StreamFormat } from './stream-formats.js';
 const REFUSAL_MS = 1_000;
 /** The interval between pulses while there are no messages, in milliseconds. */
 const PULSE_MS = 15_000;
+
+const ignore = (): void => undefined;
 
 const STREAM_HEADERS = {
   'Cache-Control': 'no-store, no-transform',
@@ -69,7 +71,7 @@ export class StreamedReply {
     void this.#stream.headers?.then((headers) => {
       this.#initialMetadata = headers;
       setTimeout(begin, REFUSAL_MS).unref();
-    });
+    }, ignore);
     const first = await coming;
     if (isEnd(first) && !isOk(first)) {
       onHeaders(first);
@@ -135,7 +137,9 @@ export class StreamedReply {
     this.#asked = true;
     try {
       const item = await this.#stream.next();
-      this.#item = item instanceof Uint8Array ? this.#parts.format.message(item) : item;
+      if (item instanceof Uint8Array) this.#item = this.#parts.format.message(item);
+      else if (isEnd(item)) this.#item = item;
+      else throw new TypeError('The stream returned neither a message nor an outcome.');
     } catch (error) {
       this.#item = internal(error);
     }
@@ -163,13 +167,11 @@ export class StreamedReply {
 }
 
 function isEnd(item: StreamItem | undefined): item is UnaryReply {
-  return item !== undefined && 'answered' in item;
+  return typeof item === 'object' && 'answered' in item;
 }
 
 /** How long a client may take to read the end of an aborted stream, in milliseconds. */
 const LAST_PIECE_MS = 1_000;
-
-const ignore = (): void => undefined;
 
 /** A request for a stream, until its response has ended. A call that is still running then is cancelled. */
 export class OpenStream implements Cancellation {

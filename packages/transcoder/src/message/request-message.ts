@@ -7,18 +7,17 @@ import {
   type Registry,
   toBinary,
 } from '@bufbuild/protobuf';
-import { reflect } from '@bufbuild/protobuf/reflect';
-import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
+import { type ReflectMessage, reflect } from '@bufbuild/protobuf/reflect';
+import { FeatureSet_FieldPresence, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import { concatenated, type FieldViolation, misfit } from '../failures/failure.js';
 import { allowedValue, quoted } from '../fields/allowed-value.js';
-import { fieldsByName, keyOf, shortened } from '../fields/message-fields.js';
+import { fieldsByName, keyOf, messagesIn, shortened } from '../fields/message-fields.js';
 import { hasTextForm, hasTextValue, isObject, memberOf, setMember, textValue } from '../fields/text-value.js';
 import { StrictJson } from '../json/json-input.js';
 import type { ReadingOptions } from '../json/json-options.js';
 import { GIVEN_AGAIN, MAX_DEPTH } from '../json/json-text.js';
 import { JsonViolations } from '../json/json-violations.js';
 import { impliedMask, setImpliedMask } from './implied-mask.js';
-import { missingFields } from './missing-fields.js';
 import type { Binding, BoundVariable, FieldTarget } from '../template/binding.js';
 import { variableValue } from '../template/path-template.js';
 
@@ -354,3 +353,15 @@ function decoded(text: string): string | undefined {
 
 // Node decodes non-ASCII bytes as Latin-1, which loses the client's text.
 const NOT_ASCII = /[^\x21-\x7e]/;
+
+/** The required fields (proto2) that a message or a message inside it lacks: without them, it cannot be serialized. */
+function* missingFields(message: ReflectMessage, path = ''): Generator<FieldViolation> {
+  for (const field of message.fields) {
+    const place = path + field.name;
+    if (message.isSet(field)) {
+      for (const [at, inner] of messagesIn(message, field)) yield* missingFields(inner, `${place}${at}.`);
+    } else if (field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED) {
+      yield { field: place, description: 'Must be given; got none.' };
+    }
+  }
+}

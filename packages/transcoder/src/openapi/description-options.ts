@@ -66,7 +66,7 @@ export interface DescriptionOptions extends Omit<TranscoderOptions, 'upstream'> 
    * `package` as the description.
    */
   readonly info?: Readonly<Partial<Info>> | undefined;
-  /** Default: one server, at the base path. */
+  /** Default: one server, where the document is (RFC 3986: `.`), which is to be served as `/openapi.json` under the base path. */
   readonly servers?: readonly Server[] | undefined;
   /** Default: an optional bearer token if `authorization` is forwarded, otherwise none. */
   readonly security?: Security | undefined;

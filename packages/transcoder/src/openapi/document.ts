@@ -45,7 +45,7 @@ export function describe(given: DescriptionOptions): OpenApi {
   const described = { info, servers, security, comments, facts, headers, failures };
   checkedOptions(described, DESCRIPTION_KINDS);
   const { options } = optionsInForce(transcoding);
-  const { basePath, forwardedHeaders, json, standardMethods } = options;
+  const { forwardedHeaders, json, standardMethods } = options;
   const serverStreams = given.upstream === undefined || given.upstream.serverStream !== undefined;
   const contract = readContract(options.descriptorSet, { ...options, serverStreams });
   const { registry, bindings, domain } = contract;
@@ -82,8 +82,9 @@ export function describe(given: DescriptionOptions): OpenApi {
   );
   return {
     openapi: '3.1.1',
-    info: infoOf(parts, domain, info, [...mannersOf(options), ...cutOf(bindings)]),
-    servers: servers ?? [{ url: basePath === '' ? '/' : basePath }],
+    info: infoOf(parts, domain, info, [...policyOf(options), ...cutOf(bindings)]),
+    // Beside the document, which a proxy may serve under a prefix of its own.
+    servers: servers ?? [{ url: '.' }],
     security: requirements,
     tags: paths.tags(parts.comments),
     paths: paths.items(),
@@ -122,7 +123,7 @@ function infoOf(
 }
 
 /** A sentence for each kind of names that OpenAPI has no place for: those with a prefix, and those that are ignored. */
-function mannersOf({
+function policyOf({
   forwardedHeaders,
   responseHeaders,
   ignoredParameters,

@@ -3,8 +3,11 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { methodNotAllowed } from '../failures/failure.js';
 import { entityTag, isCurrent } from '../http/reply.js';
-import type { Exchange } from '../http/exchange.js';
-import type { HttpReply } from '../http-response.js';
+import { type Exchange, targetOf } from '../http/exchange.js';
+import { requestTarget } from '../http/head.js';
+import type { HttpReply } from '../http-reply.js';
+import type { OpenApi } from '../openapi/open-api.js';
+import type { Transcoder } from '../transcoder.js';
 
 /** A static document that is served beside the paths of a contract. */
 export interface Page {
@@ -91,4 +94,40 @@ export function readOnly(exchange: Exchange, read: ReadReply): HttpReply | Promi
   if (verb === 'OPTIONS') return { status: 204, headers: ALLOW };
   if (verb === 'GET' || verb === 'HEAD') return read(exchange);
   throw methodNotAllowed(ALLOW);
+}
+
+/** Returns the OpenAPI document at `/openapi.json` alone. */
+export function documentPage(describe: () => OpenApi): Page {
+  return {
+    path: '/openapi.json',
+    name: 'openapi',
+    contentType: 'application/json',
+    body: () => Buffer.from(JSON.stringify(describe())),
+    headers: { 'X-Content-Type-Options': 'nosniff' },
+  };
+}
+
+/**
+ * Returns a handler that serves the pages, and passes all other requests to the transcoder.
+ *
+ * @param basePath prefix of the paths of the pages. Default: none.
+ */
+export function withPages(
+  transcoder: Pick<Transcoder, 'handler' | 'respond'>,
+  pages: readonly Page[],
+  basePath = '',
+): Transcoder['handler'] {
+  const replies = new Map(pages.map((page) => [basePath + page.path, pageReply(page)]));
+  return (request, response, next) => {
+    const { path } = requestTarget(targetOf(request));
+    const reply = replies.get(path);
+    if (reply === undefined) {
+      transcoder.handler(request, response, next);
+      return;
+    }
+    transcoder.respond(request, response, (exchange) => {
+      exchange.template = path;
+      return readOnly(exchange, reply);
+    });
+  };
 }

@@ -42,21 +42,11 @@ const html = (title: string): string => `<!doctype html>
 </html>
 `;
 
-// Every operation has an example of each response, too much to read at once, so examples start collapsed. On a phone, so
-// do all responses, until a request has been sent.
 const SCRIPT = `'use strict';
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const paint = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
 dark.addEventListener('change', paint);
 paint();
-
-const phone = matchMedia('(max-width: 640px)');
-
-const folded = (title, isFolded, isOpen = () => false) => (Original, { React: { createElement } }) => (props) => {
-  const content = createElement(Original, props);
-  const open = isOpen(props);
-  return isFolded(props) ? createElement('details', { open }, createElement('summary', null, title), content) : content;
-};
 
 SwaggerUIBundle({
   url: 'openapi.json',
@@ -67,32 +57,17 @@ SwaggerUIBundle({
   docExpansion: 'list',
   defaultModelsExpandDepth: 0,
   syntaxHighlight: { theme: 'nord' },
-  plugins: [
-    {
-      wrapComponents: {
-        responses: folded('Responses', () => true, ({ tryItOutResponse }) => !phone.matches || Boolean(tryItOutResponse)),
-        headers: folded('Headers', () => true),
-        // Only the examples of responses are requested with the fields that the service assigns.
-        modelExample: folded('Example and schema', ({ includeReadOnly }) => includeReadOnly === true),
-      },
-    },
-  ],
 });
 `;
 
 // Names and reasons stay whole: they wrap between words, and lines of code scroll (Swagger UI sets the wrapping and the
 // padding of code inline). On a phone, parameters and responses have the full width. The column of links is hidden, since
-// no operation has links, and the selector of examples is hidden while they are collapsed. Swagger UI's dark mode does not
-// style the label of examples.
+// no operation has links. Swagger UI's dark mode does not style the label of examples.
 const STYLE = `body { margin: 0; background: #fafafa; }
 html.dark-mode body { background: #1c2022; }
-html.dark-mode .swagger-ui .examples-select__section-label, html.dark-mode .swagger-ui summary { color: #e4e6e6; }
+html.dark-mode .swagger-ui .examples-select__section-label { color: #e4e6e6; }
 .swagger-ui .info { margin: 30px 0; }
-.swagger-ui summary { cursor: pointer; margin: 4px 0; }
-.swagger-ui .opblock-body > details > summary { padding: 8px 20px; font-weight: 700; }
-.swagger-ui .opblock-body > details .opblock-section-header { display: none; }
 .swagger-ui .response-col_links { display: none !important; }
-.swagger-ui .response:not(:has(details[open])) .response-controls { display: none; }
 .swagger-ui .responses-inner { overflow-x: auto; }
 .swagger-ui .wrapper, .swagger-ui .opblock-body { overflow-wrap: break-word; }
 .swagger-ui .parameters-col_name, .swagger-ui .response-col_status { white-space: nowrap; }

@@ -59,8 +59,8 @@ export class BindingTable {
   readonly bindings: readonly Binding[];
 
   /**
-   * @param unserved called for each binding that matches the same requests as an earlier one, with a sentence that
-   *   names both methods. Default: throws an Error with the sentence.
+   * @param unserved called for each binding that matches the same requests as an earlier one, which is served, with a
+   *   sentence that names both methods. Default: throws an Error with the sentence.
    */
   constructor(bindings: readonly Binding[], unserved: Unserved = refuse) {
     // Those with `*` behind `**` last, since they get only what no other one matches.
@@ -99,8 +99,8 @@ export class BindingTable {
       .find((each) => each.has(binding.verb))
       ?.get(binding.verb);
     if (other !== undefined) {
-      const names = [binding, other].map(({ method }) => `${method.parent.typeName}.${method.name}`);
-      unserved(`${names.join(' and ')} are bound to the same requests: ${binding.verb} ${source}.`);
+      const [name, first] = [binding, other].map(({ method }) => `${method.parent.typeName}.${method.name}`);
+      unserved(`${name}: ${binding.verb} ${source} is bound to ${first}, which comes first.`);
       return false;
     }
     leaf.set(binding.verb, binding);

@@ -71,7 +71,9 @@ export function bindingsOf(
 ): Binding[] {
   const sentence = (reason: string): string => `${method.parent.typeName}.${method.name}: ${reason}.`;
   const bindings: Binding[] = [];
-  for (const each of [rule, ...rule.additionalBindings]) {
+  // A rule may have no binding of its own, only additional ones.
+  const own = rule.pattern.case === undefined && rule.additionalBindings.length > 0 ? [] : [rule];
+  for (const each of [...own, ...rule.additionalBindings]) {
     try {
       if (each !== rule && each.additionalBindings.length > 0)
         throw new Error('an additional binding has additional bindings of its own');

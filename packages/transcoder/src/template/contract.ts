@@ -2,10 +2,8 @@ import type { DescMethod, FileRegistry, JsonObject } from '@bufbuild/protobuf';
 import { type Binding, bindingsOf, refuse, takesStream } from './binding.js';
 import { BindingTable } from './binding-table.js';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
-import { httpRuleOf } from './contract-options.js';
-import { registryOf } from './descriptor-set.js';
-import { givenRules } from './given-rules.js';
-import { servedServices } from './served-services.js';
+import { registryOf, servedServices } from './descriptor-set.js';
+import { givenRules, httpRuleOf } from './http-rules.js';
 
 /** A contract, as it is read at startup. */
 export interface Contract {

@@ -40,6 +40,7 @@ const CUSTOM_VERB = new RegExp(`:(${LITERAL})$`, 'y');
  * @throws Error with the reason if the text does not follow the grammar or a variable is repeated.
  */
 export function parsePathTemplate(source: string): PathTemplate {
+  if (source === '/') return { source, segments: [], variables: [], customVerb: '' };
   const segments: Segment[] = [];
   const variables: Variable[] = [];
   let position = 0;

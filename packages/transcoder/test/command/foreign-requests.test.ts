@@ -1,7 +1,7 @@
 import { type IncomingHttpHeaders, IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { isForeign } from '../../src/foreign-requests.js';
+import { isForeign } from '../../src/command/foreign-requests.js';
 import { httpRequest, rawExchange } from '../support/http-request.js';
 import { opening } from '../support/opening.js';
 import { startReflecting } from '../support/reflecting-server.js';

@@ -6,8 +6,8 @@ import { resolve } from 'node:path';
 import { Metadata, ServerCredentials, status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { certificates } from '../../../client/test/support/certificates.js';
-import { shownOptions } from '../../src/command-options.js';
-import { commandSettings } from '../../src/command-settings.js';
+import { shownOptions } from '../../src/command/options.js';
+import { commandSettings } from '../../src/command/settings.js';
 import { listen } from '../support/grpc-server.js';
 import { errorOf, type HttpRequest, httpRequest, reasonOf } from '../support/http-request.js';
 import { greeterDescriptorSet, libraryDescriptorSet } from '../support/library-contract.js';
@@ -118,7 +118,7 @@ describe('the option', () => {
   it.each<[type: string | undefined, status: number, lenient: number]>([
     ['application/x-www-form-urlencoded; charset=utf-8', 415, 200],
     [undefined, 415, 200],
-    ['text/plain', 415, 415],
+    ['text/plain', 415, 200],
   ])('--lenient takes a body of the type %s as JSON: %i, and %i', async (type, status, lenient) => {
     const request = {
       ...echo('{"stringValue":"ab"}'),

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bearerChallenge } from '../../src/failures/bearer-challenge.js';
+import { bearerChallenge } from '../../src/failures/error-reply.js';
 import { Code } from '../../src/gen/google/rpc/code_pb.js';
 
 const bare = 'Bearer realm="library"';

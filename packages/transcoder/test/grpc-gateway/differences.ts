@@ -19,6 +19,7 @@ export const DIFFERENCES = {
     request: 'form bodies, `X-HTTP-Method-Override`',
     theirs: 'a form that overrides `POST` is its query',
     ours: '415, 405',
+    lenient: 'a form is read as JSON, 405',
   },
   emptySegment: {
     request: 'an empty segment, or a slash at the end',
@@ -124,6 +125,7 @@ export const DIFFERENCES = {
     request: 'any other content type or charset; `Content-Encoding: gzip`',
     theirs: 'read as JSON',
     ours: '415',
+    lenient: 'read as JSON; 415',
   },
   noMask: {
     request: 'a `PATCH` of a field without a mask',

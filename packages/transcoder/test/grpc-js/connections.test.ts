@@ -382,6 +382,10 @@ describe('new credentials', () => {
     expect((await inProgress).code).toBe(status.OK);
     upstream.renew(credentials.createSsl(ca.cert));
     await expect.poll(async () => (await upstream.unary(unaryCall())).code).toBe(status.OK);
+    expect(() => {
+      upstream.renew({} as never);
+    }).toThrow('must be a ChannelCredentials object');
+    expect((await upstream.unary(unaryCall())).code).toBe(status.OK);
   });
 
   it('fail no call, however often they are renewed', async () => {

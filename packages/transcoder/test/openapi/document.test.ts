@@ -53,9 +53,8 @@ describe('an OpenAPI document', () => {
     expect(JSON.stringify(query)).toContain('"pageToken"');
   });
 
-  it('has the base path as its server, or the given servers', () => {
-    expect(shop().servers).toEqual([{ url: '/' }]);
-    expect(shop({ basePath: '/api' }).servers).toEqual([{ url: '/api' }]);
+  it('has the place that it is at as its server, or the given servers', () => {
+    expect(shop({ basePath: '/api' }).servers).toEqual([{ url: '.' }]);
     expect(shop({ basePath: '/api', servers: [{ url: 'https://a.example' }] }).servers).toEqual([
       { url: 'https://a.example' },
     ]);

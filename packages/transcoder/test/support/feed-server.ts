@@ -9,7 +9,7 @@ import {
 } from '@grpc/grpc-js';
 import { grpcUpstream } from '../../src/grpc-js.js';
 import type { TranscoderOptions } from '../../src/options.js';
-import type { RequestOutcome } from '../../src/request-observer.js';
+import type { RequestOutcome } from '../../src/hooks.js';
 import { bind, BYTES } from './grpc-server.js';
 import { feedDescriptorSet } from './library-contract.js';
 import { openTranscoder, type RunningTranscoder } from './library-transcoder.js';

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
-import type { TranscoderLog } from '../../src/log.js';
+import type { TranscoderLog } from '../../src/hooks.js';
 import type { TranscoderOptions } from '../../src/options.js';
 import { createTranscoder, type Transcoder } from '../../src/transcoder.js';
 import { libraryDescriptorSet } from './library-contract.js';

@@ -23,7 +23,7 @@ export interface PackedPackage {
   /** Runs a program in that folder and returns what it prints. Rejects when it fails. */
   run(program: string, args: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
   /** Compiles a TypeScript program in that folder with strict options. Rejects with the errors. */
-  compile(file: string): Promise<string>;
+  compile(file: string, ...options: readonly string[]): Promise<string>;
   /** Runs a test with Jest as it comes: `require()` without flags. Rejects when it fails. */
   jest(test: string): Promise<void>;
   /** What `@arethetypeswrong/cli` finds wrong with the types, but for entries without types. Empty if it is nothing. */
@@ -57,7 +57,7 @@ export async function installPacked(source: string, beside: readonly string[]): 
     folder,
     installed,
     run: runIn,
-    compile: (file) => runIn('tsc', [...STRICT, file]),
+    compile: (file, ...options) => runIn('tsc', [...STRICT, ...options, file]),
     jest: async (test) => {
       const tools = await npmPackages({ jest: '30.5.2' });
       await writeFile(join(folder, 'required.test.js'), test);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import { runCommand } from '../../src/command.js';
+import { runCommand } from '../../src/command/command.js';
 
 /** The command, running in this process. */
 interface RunningCommand {
@@ -22,6 +22,11 @@ const REQUEST = /^(.+?)(?: \d+ ms)? [\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
 
 /** Starts the command, on any port unless `--port` says which. It stops when the test ends. */
 export function startCommand(...args: readonly string[]): RunningCommand {
+  return startedWith(runCommand, args);
+}
+
+/** The same with another `runCommand`. */
+export function startedWith(run: typeof runCommand, args: readonly string[]): RunningCommand {
   const lines: string[] = [];
   const requests: string[] = [];
   const complaints: string[] = [];
@@ -35,7 +40,7 @@ export function startCommand(...args: readonly string[]): RunningCommand {
       for (const line of text.trimEnd().split('\n')) take(line);
     },
   });
-  const code = runCommand(args.includes('--port') ? args : ['--port', '0', ...args], {
+  const code = run(args.includes('--port') ? args : ['--port', '0', ...args], {
     stdout: writingTo(keep),
     stderr: writingTo((line) => complaints.push(line)),
     signal: ending.signal,

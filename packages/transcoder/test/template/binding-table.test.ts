@@ -161,7 +161,7 @@ describe('a table of bindings', () => {
   ])('refuses %s and %s, which match the same requests', (one, other) => {
     const bindings = [...bound('GET', one), ...bound('GET', other, 'Library.GetBook')];
     expect(() => new BindingTable(bindings)).toThrow(
-      /^library\.v1\.Library\.GetBook and library\.v1\.Probe\.Echo are bound to the same requests: GET .*\.$/,
+      /^library\.v1\.Library\.GetBook: GET .* is bound to library\.v1\.Probe\.Echo, which comes first\.$/,
     );
   });
 });

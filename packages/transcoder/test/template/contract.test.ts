@@ -56,6 +56,21 @@ describe('a contract', () => {
     );
   });
 
+  it('is refused without the files that it imports', () => {
+    const bytes = toBinary(FileDescriptorSetSchema, filesOf(/^library\//));
+    expect(() => readContract(bytes)).toThrow(
+      'The descriptor set lacks google/api/annotations.proto, which library/v1/library.proto imports; `protoc` needs `--include_imports`.',
+    );
+  });
+
+  it('may have rules with only additional bindings, and for the root', () => {
+    const root = { pattern: { case: 'post', value: '/' } } as const;
+    const { bindings, skipped, table } = readContract(withRule('HoldBody', { additionalBindings: [root] }));
+    expect(skipped).toEqual([]);
+    expect(bindings.find(({ method }) => method.name === 'HoldBody')?.template.source).toBe('/');
+    expect(table.find('POST', '/')).toMatchObject({ outcome: 'found', segments: [] });
+  });
+
   it('is refused without HTTP rules', () => {
     const set = toBinary(
       FileDescriptorSetSchema,
@@ -131,8 +146,8 @@ describe('an unsupported binding', () => {
     const { bindings, skipped, table } = readContract(set, { unsupported: 'skip' });
     const hold = 'library.v1.Unsupported.HoldBody';
     expect(skipped).toEqual([
-      `${hold} and library.v1.Library.GetShelf are bound to the same requests: GET /v1/shelves/*.`,
-      `${hold} and ${hold} are bound to the same requests: GET /a.`,
+      `${hold}: GET /v1/shelves/* is bound to library.v1.Library.GetShelf, which comes first.`,
+      `${hold}: GET /a is bound to ${hold}, which comes first.`,
     ]);
     expect(() => readContract(set)).toThrow(new Error(skipped[0]));
     expect(bindings.filter(({ method }) => method.name === 'HoldBody')).toHaveLength(1);

@@ -1,0 +1,105 @@
+import type { DescriptorProto, FieldDescriptorProto, FileDescriptorProto } from '@bufbuild/protobuf/wkt';
+import type { TimeSlices } from './time-slices.js';
+import { type FileSymbol, symbolFor, type TypeUse, typeUses } from './symbols.js';
+
+/**
+ * Completes a file that lacks what protoc adds, such as those that the npm package `@grpc/reflection` sends: fields get
+ * their JSON names. The same package lists extensions among the fields of the message that they extend, under names
+ * with a leading dot, which are removed.
+ */
+export function completeFile({ messageType, extension }: FileDescriptorProto): void {
+  messageType.forEach(completeMessage);
+  extension.forEach(completeField);
+}
+
+function completeMessage(message: DescriptorProto): void {
+  message.field = message.field.filter(({ name }) => !name.startsWith('.'));
+  message.field.forEach(completeField);
+  message.nestedType.forEach(completeMessage);
+}
+
+function completeField(field: FieldDescriptorProto): void {
+  if (field.jsonName === '') field.jsonName = jsonName(field.name);
+}
+
+/** The default JSON name of a field: `created_at` becomes `createdAt`. */
+function jsonName(name: string): string {
+  return name.replace(/_+(.?)/g, (_, next: string) => next.toUpperCase());
+}
+
+/** A place where a file names a type, with the type or the reason why there is none. */
+export type Link = { readonly use: TypeUse } & (
+  | { readonly target: FileSymbol; readonly reason?: never }
+  | { readonly target: undefined; readonly reason: string }
+);
+
+/**
+ * Writes the full name of each type where it is used, and lets each file import the files of the types that it uses:
+ * a file may name types relative to their scope, or import them under another name than their file has.
+ */
+export async function linkFiles(
+  files: readonly FileDescriptorProto[],
+  symbols: ReadonlyMap<string, FileSymbol>,
+  slices: TimeSlices,
+): Promise<Link[]> {
+  const known = new Set(files.map(({ name }) => name));
+  const links: Link[] = [];
+  for (const file of files) {
+    const { dependency, name } = file;
+    const imports = new Set(dependency);
+    const missing = dependency.filter((each) => !known.has(each));
+    const where = missing.length === 0 ? '' : `; it lacks ${missing.join(' and ')}, which ${name} imports`;
+    for await (const uses of slices.of(typeUses(file))) {
+      for (const use of uses) {
+        const target = symbolFor(use, symbols);
+        if (target === undefined) {
+          const type = use.written.replace(/^\./, '') || 'a type without a name';
+          links.push({ use, target, reason: `it needs ${type}, which the server does not describe${where}` });
+          continue;
+        }
+        links.push({ use, target });
+        use.write(`.${target.name}`);
+        if (target.file !== file) imports.add(target.file.name);
+      }
+    }
+    file.dependency = [...imports];
+  }
+  return links;
+}
+
+/**
+ * The files, each after those that it imports, and its imports reduced to those. Of files that import each other, the
+ * one that comes first loses its imports of the later ones.
+ */
+export function inOrder(files: readonly FileDescriptorProto[]): FileDescriptorProto[] {
+  const byName = new Map(files.map((file) => [file.name, file]));
+  const ordered = new Set<FileDescriptorProto>();
+  const entered = new Set<FileDescriptorProto>();
+  const isOrdered = (file?: FileDescriptorProto): boolean => file !== undefined && ordered.has(file);
+  // A stack of its own, since a chain of imports may be longer than the call stack.
+  const open = [...files].reverse();
+  for (let file = open.at(-1); file !== undefined; file = open.at(-1)) {
+    if (!entered.has(file)) {
+      entered.add(file);
+      const imported = file.dependency.map((name) => byName.get(name)).filter((each) => each !== undefined);
+      open.push(...imported.filter((each) => !entered.has(each)).reverse());
+      continue;
+    }
+    open.pop();
+    if (ordered.has(file)) continue;
+    keepImports(file, (name) => isOrdered(byName.get(name)));
+    ordered.add(file);
+  }
+  return [...ordered];
+}
+
+/** Public and weak imports are indexes into the list of imports, so they are updated. */
+function keepImports(file: FileDescriptorProto, isKept: (name: string) => boolean): void {
+  const { dependency } = file;
+  const kept = dependency.filter(isKept);
+  const moved = (places: readonly number[]): number[] =>
+    places.map((place) => kept.indexOf(String(dependency[place]))).filter((place) => place >= 0);
+  file.publicDependency = moved(file.publicDependency);
+  file.weakDependency = moved(file.weakDependency);
+  file.dependency = kept;
+}

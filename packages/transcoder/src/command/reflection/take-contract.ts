@@ -1,0 +1,119 @@
+import type { Client, Metadata, ServiceError } from '@grpc/grpc-js';
+import { status } from '@grpc/grpc-js';
+import { connectFailure, notGrpc, UNKNOWN_COMPRESSION } from '../../grpc-js/call-failure.js';
+import type { CallMetadata } from '../../upstream.js';
+import { TimeSlices } from './time-slices.js';
+import { ReflectedFiles } from './reflected-files.js';
+import { ReflectionError } from './reflection-error.js';
+import { ReflectionStream, VERSIONS } from './reflection-stream.js';
+
+/**
+ * The contract of a server, read by reflection. `createTranscoder` and `describe` take `descriptorSet` and `services`
+ * as options.
+ */
+export interface ReflectedContract {
+  /** A serialized `google.protobuf.FileDescriptorSet` with all imports, imports first. */
+  readonly descriptorSet: Uint8Array;
+  /** The full names of the services, except reflection itself. Services of gRPC, such as health, come last. */
+  readonly services: readonly string[];
+  /** A sentence for each service or method that the server lists but does not describe whole. */
+  readonly skipped: readonly string[];
+}
+
+/** What to ask for, and within which time. */
+interface Taking {
+  readonly deadlineMs: number;
+  /** The metadata of the call. Default: none. */
+  readonly metadata: CallMetadata | undefined;
+  /** Full names of further types to take, as far as the server has them. */
+  readonly types: Iterable<string>;
+}
+
+/**
+ * Reads the contract with the first protocol version that the server supports.
+ *
+ * @throws ReflectionError (rejects)
+ */
+export async function takeContract(
+  client: Client,
+  target: string,
+  { deadlineMs, metadata, types }: Taking,
+): Promise<ReflectedContract> {
+  const deadline = Date.now() + deadlineMs;
+  let last: unknown;
+  for (const version of VERSIONS) {
+    const stream = new ReflectionStream(client, version, deadline, metadata);
+    try {
+      return await contractOf(stream, target, deadline, types);
+    } catch (error) {
+      const failure =
+        error instanceof ReflectionError
+          ? error
+          : failureOf(error as Error, stream.headers, target, deadlineMs);
+      last = failure;
+      if (failure.code !== status.UNIMPLEMENTED) break;
+    } finally {
+      stream.close();
+    }
+  }
+  throw last as Error;
+}
+
+async function contractOf(
+  stream: ReflectionStream,
+  target: string,
+  deadline: number,
+  types: Iterable<string>,
+): Promise<ReflectedContract> {
+  const listed = await stream.ask({ case: 'listServices', value: '*' });
+  const found = listed.case === 'listServicesResponse' ? listed.value.service : [];
+  // The npm package `@grpc/reflection` lists a service without a package with a leading dot.
+  const names = new Set(found.map(({ name }) => name.replace(/^\./, '')));
+  const files = new ReflectedFiles(stream, new TimeSlices(deadline));
+  const described = new Set<string>();
+  const skipped: string[] = [];
+  for (const name of names) {
+    if (name.startsWith('grpc.reflection.')) continue;
+    const reason = await files.takeService(name);
+    if (reason === undefined) described.add(name);
+    else skipped.push(`${name}: ${reason}.`);
+  }
+  for (const name of types) await files.takeSymbol(name);
+  await files.complete();
+  const { descriptorSet, reasons } = await files.set();
+  for (const [name, reason] of reasons) {
+    const parent = name.slice(0, Math.max(0, name.lastIndexOf('.')));
+    if (described.has(name) || (described.has(parent) && !reasons.has(parent)))
+      skipped.push(`${name}: ${reason}.`);
+  }
+  const services = [...described].filter((name) => !reasons.has(name));
+  if (services.length === 0) {
+    const text = [...skipped, `${target} describes no service${described.size === 0 ? '' : ' whole'}.`].join(
+      ' ',
+    );
+    throw new ReflectionError(described.size === 0 ? status.NOT_FOUND : status.DATA_LOSS, text);
+  }
+  const ofGrpc = (name: string): number => Number(name.startsWith('grpc.'));
+  services.sort((one, other) => ofGrpc(one) - ofGrpc(other));
+  return { descriptorSet, services, skipped };
+}
+
+function failureOf(
+  error: Partial<ServiceError> & Error,
+  headers: Metadata | undefined,
+  target: string,
+  deadlineMs: number,
+): ReflectionError {
+  const { code = status.UNKNOWN, details = 'code' in error ? UNKNOWN_COMPRESSION : error.message } = error;
+  const other = notGrpc(details, headers ?? error.metadata);
+  const texts: Readonly<Partial<Record<status, string>>> = {
+    [status.UNAVAILABLE]: `cannot be reached: ${connectFailure(details)}.`,
+    [status.UNIMPLEMENTED]: 'has no server reflection.',
+    [status.DEADLINE_EXCEEDED]: `has not described its services within ${deadlineMs / 1_000} s.`,
+  };
+  const text =
+    other === undefined
+      ? (texts[code] ?? `does not describe its services: ${status[code]}, ${details}`)
+      : `does not answer as a gRPC server: ${other}.`;
+  return new ReflectionError(code, `${target} ${text}`);
+}

@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** The logger of a transcoder, for everything that responses do not reveal. A pino logger has this shape. */
+export interface TranscoderLog {
+  /** One line for each successful request, without its query or payload, and the causes of client errors. */
+  debug(fields: object, message: string): void;
+  /** One line for each failed request, and for each successful one if `answeredLevel` is `info`. */
+  info(fields: object, message: string): void;
+  /** Temporary failures of the upstream, with the cause as `err`. */
+  warn(fields: object, message: string): void;
+  /** Unexpected failures, with the cause as `err`. */
+  error(fields: object, message: string): void;
+  /** Whether lines of this level are written. Default: true. */
+  isLevelEnabled?(level: 'debug' | 'info'): boolean;
+}
+
+/**
+ * The kinds of log lines that clients can cause: failed requests of unauthenticated clients, failed requests of
+ * identified callers, and causes of failures. `mayLog` can limit each kind separately.
+ */
+export type LogKind = 'unauthenticated' | 'callers' | 'causes';
+
+/** Observes requests, for example for metrics and traces. What they throw goes to the log. */
+export interface RequestObserver {
+  /**
+   * Called when the head of a request has arrived, before the request is processed. For bytes that are not an HTTP
+   * request, `method` and `headers` are empty.
+   */
+  begin(request: { readonly method: string; readonly headers: IncomingHttpHeaders }): RequestObservation;
+}
+
+/** The observation of one request, until its end. */
+export interface RequestObservation {
+  /** Metadata for the upstream call. It replaces metadata from the client with the same keys, such as `traceparent`. */
+  readonly metadata?: ReadonlyMap<string, string> | undefined;
+  /** Fields added to each log line about the request. */
+  readonly fields?: Readonly<Record<string, string>> | undefined;
+  /**
+   * Called once, when the response has been written or the client has disconnected; for a stream, when it has ended.
+   */
+  end(outcome: RequestOutcome): void;
+}
+
+/** The outcome of a request. */
+export interface RequestOutcome {
+  /**
+   * The path template of the matched method, as written in the contract, with the base path; or the template that the
+   * `answer` of `respond` set. Undefined for an unknown path, and for a request that was refused before its path was
+   * read.
+   */
+  readonly template: string | undefined;
+  /** The HTTP status; undefined if the client disconnected first. */
+  readonly status: number | undefined;
+  /** The reason of the error, if it has one. */
+  readonly reason: string | undefined;
+  readonly requestId: string;
+}
+
+/** The functions of an application that a transcoder calls, besides its guard and its upstream. */
+export interface Hooks {
+  readonly log: TranscoderLog;
+  readonly mayLog: (kind: LogKind) => boolean;
+  readonly now: () => number;
+  readonly requestIdOf: (given: string | undefined) => string;
+  readonly write: (writing: () => void) => void;
+  readonly onUnknownType: (typeUrl: string) => void;
+  readonly observers: readonly RequestObserver[];
+}
+
+const ignore = (): void => undefined;
+
+/** What is done without a hook. The log prints warnings and errors to stderr, with their causes. */
+export const DEFAULT_HOOKS = {
+  log: { debug: ignore, info: ignore, warn: print, error: print },
+  mayLog: () => true,
+  now: Date.now,
+  requestIdOf: () => randomUUID(),
+  write: (writing) => {
+    writing();
+  },
+  onUnknownType: ignore,
+  observers: [],
+} satisfies Hooks;
+
+function print(fields: { readonly err?: unknown }, message: string): void {
+  const { err, ...others } = fields;
+  const cause =
+    err === undefined ? '' : `: ${err instanceof Error ? String(err.stack) : JSON.stringify(err)}`;
+  process.stderr.write(`transcoder: ${message} ${JSON.stringify(others)}${cause}\n`);
+}
+
+/** What Node can send as a header, and gRPC as metadata. */
+const REQUEST_ID = /^[ -~]+$/;
+
+/**
+ * Returns hooks that do the same, but never throw or return a wrong value: what is done without the hook is done instead,
+ * and the log has a line that names it. A fault in one of them neither fails the request nor ends the process.
+ */
+export function faultless(given: Hooks): Omit<Hooks, 'observers'> & { readonly observer: RequestObserver } {
+  const log = faultlessLog(given.log);
+  const faulty = (hook: string) => (err: unknown) => {
+    log.error({ hook, err }, 'hook failed');
+  };
+  const { mayLog, now, requestIdOf, write, onUnknownType } = DEFAULT_HOOKS;
+  const isFlag = (value: unknown): boolean => typeof value === 'boolean';
+  const isId = (value: unknown): boolean => typeof value === 'string' && REQUEST_ID.test(value);
+  return {
+    log,
+    mayLog: faultlessHook(given.mayLog, isFlag, mayLog, faulty('mayLog')),
+    now: faultlessHook(given.now, Number.isFinite, now, faulty('now')),
+    requestIdOf: faultlessHook(given.requestIdOf, isId, requestIdOf, faulty('requestIdOf')),
+    write: faultlessHook(given.write, isAny, write, faulty('write')),
+    onUnknownType: faultlessHook(given.onUnknownType, isAny, onUnknownType, faulty('onUnknownType')),
+    observer: joined(given.observers, faulty('observers')),
+  };
+}
+
+const isAny = (): boolean => true;
+
+/** @param faulty called with what the hook has thrown, or with an error that tells what it has returned */
+function faultlessHook<Args extends readonly unknown[], Value>(
+  hook: (...args: Args) => Value,
+  fits: (value: NoInfer<Value>) => boolean,
+  fallback: (...args: NoInfer<Args>) => NoInfer<Value>,
+  faulty: (error: unknown) => void,
+): (...args: Args) => Value {
+  return (...args) => {
+    try {
+      const value = hook(...args);
+      if (value instanceof Promise) value.catch(faulty);
+      if (fits(value)) return value;
+      throw new TypeError(`It returned ${String(value)}.`);
+    } catch (error) {
+      faulty(error);
+      return fallback(...args);
+    }
+  };
+}
+
+/** The fault of a log has no other place than the log by default. */
+function faultlessLog(log: TranscoderLog): TranscoderLog {
+  const faulty = (err: unknown): void => {
+    print({ err }, 'log failed');
+  };
+  const at = (level: 'debug' | 'info' | 'warn' | 'error'): TranscoderLog['info'] =>
+    faultlessHook(log[level].bind(log), isAny, ignore, faulty);
+  const isLevelEnabled = (level: 'debug' | 'info'): boolean => log.isLevelEnabled?.(level) !== false;
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    isLevelEnabled: faultlessHook(isLevelEnabled, isAny, () => true, faulty),
+  };
+}
+
+const UNOBSERVED: RequestObservation = { end: ignore };
+
+/** Combines several observers. If they set the same metadata or field, the last one wins. */
+function joined(observers: readonly RequestObserver[], faulty: (error: unknown) => void): RequestObserver {
+  if (observers.length === 0) return { begin: () => UNOBSERVED };
+  const begins = observers.map((observer) =>
+    faultlessHook(observer.begin.bind(observer), isObservation, () => UNOBSERVED, faulty),
+  );
+  return {
+    begin: (request) =>
+      new JoinedObservation(
+        begins.map((begin) => begin(request)),
+        faulty,
+      ),
+  };
+}
+
+class JoinedObservation implements RequestObservation {
+  readonly #all: readonly RequestObservation[];
+  readonly #faulty: (error: unknown) => void;
+
+  constructor(all: readonly RequestObservation[], faulty: (error: unknown) => void) {
+    this.#all = all;
+    this.#faulty = faulty;
+  }
+
+  get metadata(): RequestObservation['metadata'] {
+    const given = this.#all.flatMap(({ metadata }) => metadata ?? []);
+    return given.length < 2 ? given[0] : new Map(given.flatMap((metadata) => [...metadata]));
+  }
+
+  get fields(): RequestObservation['fields'] {
+    return Object.assign({}, ...this.#all.map(({ fields }) => fields)) as RequestObservation['fields'];
+  }
+
+  end(outcome: RequestOutcome): void {
+    for (const each of this.#all) {
+      try {
+        const ended: unknown = each.end(outcome);
+        if (ended instanceof Promise) ended.catch(this.#faulty);
+      } catch (error) {
+        this.#faulty(error);
+      }
+    }
+  }
+}
+
+function isObservation(value: unknown): boolean {
+  const observation = value as RequestObservation;
+  return typeof observation.end === 'function' && (observation.metadata ?? new Map()) instanceof Map;
+}

@@ -1,0 +1,210 @@
+import { createServer } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { Code } from '../../src/gen/google/rpc/code_pb.js';
+import { loggedPath } from '../../src/http/response.js';
+import type { LogKind } from '../../src/hooks.js';
+import { createTranscoder } from '../../src/transcoder.js';
+import type { Upstream } from '../../src/upstream.js';
+import { errorOf, httpRequest, type HttpResponse, rawExchange } from '../support/http-request.js';
+import { libraryDescriptorSet } from '../support/library-contract.js';
+import { LibraryServer, MEMBER } from '../support/library-server.js';
+import { openTranscoder, type RunningTranscoder } from '../support/library-transcoder.js';
+import { listening } from '../support/opening.js';
+
+const asMember = ({ origin }: RunningTranscoder, path: string): Promise<HttpResponse> =>
+  httpRequest(origin, { path, headers: { authorization: MEMBER } });
+
+describe('a path in the log', () => {
+  const uuid = '01a1f941-715b-7593-b057-19259d7b5bfc';
+
+  it.each([
+    ['is unchanged if it is short', `/v1/shelves/${uuid}`, `/v1/shelves/${uuid}`],
+    ['has no query', '/v1/shelves/1?access_token=x', '/v1/shelves/1'],
+    ['has no user name and password', 'http://user:password@host/v1/shelves', '/v1/shelves'],
+    ['has its long segments cut, which may be tokens', `/v1/${'t'.repeat(37)}/x`, '/v1/tttttttt…/x'],
+    ['is cut after 128 characters', '/ab'.repeat(100), `${'/ab'.repeat(43).slice(0, 127)}…`],
+    ['has escapes for bytes that are not visible ASCII', '/a\u009b\u00e9 b', '/a%9B%E9%20b'],
+  ])('%s', (_, target, shown) => {
+    expect(loggedPath(target)).toBe(shown);
+  });
+});
+
+describe('a log', () => {
+  const ms = expect.any(Number) as number;
+
+  it('has one line for each response, with nothing of the request but its method and path', async () => {
+    let time = 0;
+    const gateway = await openTranscoder({ now: () => (time += 5) });
+    await asMember(gateway, '/v1/shelves/x?secret=1');
+    await httpRequest(gateway.origin, { path: '/nowhere' });
+    await asMember(gateway, '/v1/shelves/1');
+    const common = { method: 'GET', ms };
+    expect(gateway.log).toEqual([
+      {
+        level: 'info',
+        message: 'request refused',
+        fields: {
+          ...common,
+          requestId: 'made-1',
+          path: '/v1/shelves/x',
+          status: 400,
+          reason: 'REQUEST_MALFORMED',
+        },
+      },
+      {
+        level: 'info',
+        message: 'request refused',
+        fields: { ...common, requestId: 'made-2', path: '/nowhere', status: 404, reason: 'PATH_UNKNOWN' },
+      },
+      {
+        level: 'debug',
+        message: 'request answered',
+        fields: { ...common, requestId: 'made-3', path: '/v1/shelves/1', status: 200 },
+      },
+    ]);
+    expect(JSON.stringify(gateway.log)).not.toContain('secret');
+  });
+
+  it('has the lines about successful requests at the given level', async () => {
+    const gateway = await openTranscoder({ answeredLevel: 'info' });
+    await asMember(gateway, '/v1/shelves/1');
+    expect(gateway.log).toMatchObject([{ level: 'info', fields: { status: 200 } }]);
+  });
+
+  it('has the fields that the upstream adds, such as the caller', async () => {
+    const library = new LibraryServer();
+    const upstream: Upstream = {
+      unary: async (call) => ({ ...(await library.unary(call)), fields: { sub: 'ann' } }),
+    };
+    const gateway = await openTranscoder({ upstream });
+    await asMember(gateway, '/v1/shelves/1');
+    await asMember(gateway, '/v1/shelves/404');
+    expect(gateway.log.map(({ fields }) => fields['sub'])).toEqual(['ann', 'ann']);
+  });
+
+  it('creates no line at a disabled level', async () => {
+    const lines: string[] = [];
+    const write = (_fields: object, message: string): void => void lines.push(message);
+    const log = { debug: write, info: write, warn: write, error: write };
+    const isLevelEnabled = (level: string): boolean => level === 'info';
+    const gateway = await openTranscoder({ log: { ...log, isLevelEnabled } });
+    await asMember(gateway, '/v1/shelves/1');
+    expect(lines).toEqual([]);
+    await httpRequest(gateway.origin, { path: '/nowhere' });
+    expect(lines).toEqual(['request refused']);
+  });
+});
+
+describe('log lines', () => {
+  /** Starts a gateway that writes only log lines of one kind. */
+  async function onlyOf(kind: LogKind): Promise<RunningTranscoder> {
+    return openTranscoder({ mayLog: (each) => each === kind });
+  }
+  const nowhere = { path: '/nowhere' };
+  const fault = { path: '/v1/shelves/1?wrong=1', headers: { authorization: MEMBER } };
+  const unavailable = {
+    method: 'POST',
+    path: '/v1/fail',
+    headers: { authorization: MEMBER, 'content-type': 'application/json' },
+    body: JSON.stringify({ code: Code.UNAVAILABLE, details: 'unanswered' }),
+  };
+  const debug = { ...unavailable, body: JSON.stringify({ code: Code.CANCELLED, details: 'unanswered' }) };
+
+  it.each<{ kind: LogKind; statuses: (number | string)[] }>([
+    { kind: 'unauthenticated', statuses: [404, 401, 429, 503, 'debug', 499, 400] },
+    { kind: 'callers', statuses: [400, 403, 'debug'] },
+    { kind: 'causes', statuses: ['warn', 'debug'] },
+  ])('can be limited to the kind $kind', async ({ kind, statuses }) => {
+    const gateway = await onlyOf(kind);
+    const { origin } = gateway;
+    await httpRequest(origin, nowhere);
+    await httpRequest(origin, { path: '/v1/shelves/1' });
+    await httpRequest(origin, fault);
+    await httpRequest(origin, { ...unavailable, body: JSON.stringify({ code: Code.PERMISSION_DENIED }) });
+    await httpRequest(origin, { ...unavailable, body: JSON.stringify({ code: Code.RESOURCE_EXHAUSTED }) });
+    await httpRequest(origin, unavailable);
+    await httpRequest(origin, debug);
+    await rawExchange(origin, 'nonsense\r\n\r\n');
+    expect(gateway.log.map(({ level, fields }) => fields['status'] ?? level)).toEqual(statuses);
+  });
+});
+
+describe('an upstream that violates its interface', () => {
+  it.each([
+    { why: 'rejects', unary: () => Promise.reject(new Error('secret')) },
+    {
+      why: 'throws',
+      unary: () => {
+        throw new Error('secret');
+      },
+    },
+    {
+      why: 'returns OK without a message',
+      unary: () => ({ code: Code.OK, details: '', answered: true }),
+    },
+  ])('is INTERNAL with a fixed message and one log line if it $why', async ({ unary }) => {
+    const gateway = await openTranscoder({ upstream: { unary }, maxRequests: 1 });
+    const response = await asMember(gateway, '/v1/shelves/1');
+    expect(response.status).toBe(500);
+    expect(errorOf(response)).toMatchObject({ status: 'INTERNAL', message: 'An internal error occurred.' });
+    expect(gateway.log.filter(({ level }) => level === 'error')).toMatchObject([
+      { fields: { requestId: response.headers['x-request-id'], err: expect.any(Error) as Error } },
+    ]);
+    // Its place is free again.
+    expect((await asMember(gateway, '/v1/shelves/1')).status).toBe(500);
+  });
+});
+
+describe('a header that Node refuses', () => {
+  it('is 500 with a line in the log, and the next request is served', async () => {
+    const log: unknown[] = [];
+    const add = (_: object, message: string): void => void log.push(message);
+    const transcoder = createTranscoder({
+      descriptorSet: libraryDescriptorSet,
+      upstream: new LibraryServer(),
+      log: { debug: () => undefined, info: add, warn: add, error: add },
+    });
+    const server = createServer((request, response) => {
+      transcoder.respond(request, response, () => ({
+        status: 200,
+        headers: request.url === '/bad' ? { 'X-Name': 'a\nb', ETag: '"1"' } : {},
+      }));
+    });
+    const origin = await listening(server);
+    const bad = await httpRequest(origin, { path: '/bad' });
+    expect([bad.status, bad.headers.etag]).toEqual([500, undefined]);
+    expect(log).toEqual(['request failed', 'request refused']);
+    expect((await httpRequest(origin, { path: '/good' })).status).toBe(200);
+  });
+});
+
+describe('a custom reply with a body in pieces', () => {
+  async function* pieces(failure?: Error): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('one ');
+    yield await Promise.resolve(Buffer.from('two'));
+    if (failure !== undefined) throw failure;
+  }
+
+  it.each([
+    { what: 'arrives', body: () => pieces(), text: 'one two', reason: undefined },
+    {
+      what: 'is cut off and reported as failed if it fails in the middle',
+      body: () => pieces(new Error('broken')),
+      text: 'cut off',
+      reason: 'INTERNAL',
+    },
+  ])('$what', async ({ body, text, reason }) => {
+    const outcomes: object[] = [];
+    const transcoder = createTranscoder({
+      descriptorSet: libraryDescriptorSet,
+      upstream: new LibraryServer(),
+      observers: [{ begin: () => ({ end: (outcome) => void outcomes.push(outcome) }) }],
+    });
+    const server = createServer((request, response) => {
+      transcoder.respond(request, response, () => ({ status: 200, headers: {}, body: body() }));
+    });
+    const response = await fetch(await listening(server));
+    expect(await response.text().catch(() => 'cut off')).toBe(text);
+    expect(outcomes).toMatchObject([{ status: 200, reason }]);
+  });
+});
