@@ -193,7 +193,7 @@ class JoinedObservation implements RequestObservation {
   end(outcome: RequestOutcome): void {
     for (const each of this.#all) {
       try {
-        const ended: unknown = each.end(outcome);
+        const ended = (each.end as (given: RequestOutcome) => unknown).call(each, outcome);
         if (ended instanceof Promise) ended.catch(this.#faulty);
       } catch (error) {
         this.#faulty(error);
