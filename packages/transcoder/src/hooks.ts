@@ -191,14 +191,7 @@ class JoinedObservation implements RequestObservation {
   }
 
   end(outcome: RequestOutcome): void {
-    for (const each of this.#all) {
-      try {
-        const ended: unknown = each.end(outcome);
-        if (ended instanceof Promise) ended.catch(this.#faulty);
-      } catch (error) {
-        this.#faulty(error);
-      }
-    }
+    for (const each of this.#all) faultlessHook(each.end.bind(each), isAny, ignore, this.#faulty)(outcome);
   }
 }
 
