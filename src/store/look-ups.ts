@@ -32,27 +32,30 @@ export class StoredRoutes {
     return this.#keys.get(keyOf(other) ?? '');
   }
 
-  /** The first route of a shape. */
+  /** The route that holds a shape. */
   firstOf(shape: string): Route | undefined {
     return this.#shapes.get(shape);
   }
 }
 
 /** A call that waits for the routes that have some of these values. */
-interface LookUp extends ServedCall {
+export interface LookUp extends ServedCall {
   readonly values: UniqueValues;
 }
 
 /** Look-ups by unique values. Those that come together share a statement, and its result. */
 export class LookUps {
-  /** Finds every route, on the writer. */
-  readonly onWriter: (lookUp: LookUp) => Promise<StoredRoutes>;
+  /** Finds every route, on the writer. A transaction keeps its connection for several round trips. */
+  readonly consistent: (lookUp: LookUp) => Promise<StoredRoutes>;
   /** Cheaper. It may miss routes, since a reader may lag behind the writer. @throws the driver's error */
-  readonly anywhere: (lookUp: LookUp) => Promise<StoredRoutes>;
+  readonly eventual: (lookUp: LookUp) => Promise<StoredRoutes>;
 
   constructor(rows: RouteStatements) {
-    this.onWriter = batched('in turn', sharing(rows.lookUpOnWriter.bind(rows)));
-    this.anywhere = batched('at once', sharing(rows.lookUp.bind(rows)));
+    this.consistent = batched(
+      { maxConcurrent: 1, maxConcurrentWhenFull: 2 },
+      sharing(rows.lookUpOnWriter.bind(rows)),
+    );
+    this.eventual = batched({ maxConcurrent: 2, maxConcurrentWhenFull: 4 }, sharing(rows.lookUp.bind(rows)));
   }
 }
 

@@ -15,8 +15,8 @@ import {
   openForCalls,
   openForMigrations,
   reachDatabase,
-  requireWritable,
 } from '../../src/store/database.js';
+import { requireWritable } from '../../src/store/embedded-file.js';
 import { built } from '../support/built.js';
 import type { Pair } from '../support/certificates.js';
 import { type Database, engines } from '../support/engines.js';
@@ -140,7 +140,7 @@ describe('the wait for an unreachable database', () => {
 const BECOME_NOBODY = process.getuid?.() === 0 ? 'process.setgroups([]); process.setuid(65_534);' : '';
 
 /** Loaded before the code becomes the user nobody, who may not be able to read this folder. */
-const MODULE = pathToFileURL(join(built(), 'store/database.js')).href;
+const MODULE = pathToFileURL(join(built(), 'store/embedded-file.js')).href;
 
 /** The error that an unprivileged user gets for the file; empty for none. */
 function toldOf(path: string, cwd = '/'): string {
