@@ -19,7 +19,7 @@ import { createDocuments } from './openapi/documents.js';
 import { newRouteId, Registry } from './registry/registry.js';
 import { REALM, routeService } from './routes/route-service.js';
 import { Closing, GRACE_MS } from './run/closing.js';
-import { listenOrExplain, openOrExplain, reachOrExplain } from './run/start.js';
+import { listenOrExplain, openOrExplain, reachOrExplain, useOrExplain } from './run/start.js';
 import { openTokenKeys } from './run/token-keys.js';
 import { joinAddress } from './settings/addresses.js';
 import type { Config, GrpcConfig, HttpConfig, TlsFiles } from './settings/config.js';
@@ -193,10 +193,7 @@ interface RouteServiceParts {
 }
 
 /** Opens everything behind the pipeline: keys, store, registry, health. */
-async function openRouteService(
-  grpc: GrpcConfig,
-  parts: Parts,
-): Promise<RouteServiceParts> {
+async function openRouteService(grpc: GrpcConfig, parts: Parts): Promise<RouteServiceParts> {
   const { tokens } = grpc;
   const { config, closing, logger, readiness, metrics } = parts;
   const { now = Date.now, newId = newRouteId, checkMs, checkLimitMs } = parts;
@@ -254,11 +251,14 @@ async function openStore(
   const knex = openForCalls(database, config.limits.deadlineMs);
   closing.resource('database', () => closeDatabase(knex));
   await reachOrExplain(knex, { waitMs: config.databaseWaitMs, stop, log: logger.info.bind(logger) });
-  const version = await ensureSchema(knex);
+  const version = await useOrExplain(async () => {
+    const ensured = await ensureSchema(knex);
+    if (duplicates === 'reject') await countOrWarn(knex, logger);
+    return ensured;
+  });
   readiness.pass('schema', `version ${version}`);
   metrics?.schemaVersion(version);
   metrics?.pool(() => poolFigures(knex));
-  if (duplicates === 'reject') await countOrWarn(knex, logger);
   const observers = [metrics?.statements(), tracing?.statements(database)].filter(isOn);
   return new KnexRouteStore(knex, { duplicates, observers, isAway });
 }

@@ -70,12 +70,11 @@ export function readDefinition({ method, path, middleware, handler }: RouteDefin
 
 /** Whether two routes have the same definition, character by character: all but what the service assigns. */
 export function sameDefinition(one: RouteDefinition, other: RouteDefinition): boolean {
-  return isDeepStrictEqual(definitionOf(one), definitionOf(other));
-}
-
-function definitionOf(given: RouteDefinition & Partial<Route>): RouteDefinition {
-  const { id, createdAt, ...definition } = given;
-  return definition;
+  const fields = new Set([...Object.keys(one), ...Object.keys(other)] as (keyof Route)[]);
+  const [a, b]: Partial<Route>[] = [one, other];
+  return [...fields].every(
+    (field) => field === 'id' || field === 'createdAt' || isDeepStrictEqual(a?.[field], b?.[field]),
+  );
 }
 
 /** The text that duplicates share: the method, and the path without the names of its parameters and wildcards. */

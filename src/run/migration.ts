@@ -5,7 +5,7 @@ import { closeDatabase, openForMigrations } from '../store/database.js';
 import { countDuplicates } from '../store/duplicates.js';
 import { migrateUp, migrationStatus } from '../store/migrations.js';
 import type { Terminal } from './process.js';
-import { reachOrExplain, startProblem } from './start.js';
+import { reachOrExplain, startProblem, useOrExplain } from './start.js';
 
 const USAGE = `Usage: node dist/migrate.js [--status | --count-duplicates | --help]
 From sources: npm run migrate -- [the same options]
@@ -74,7 +74,7 @@ async function migrate(
   const knex = openForMigrations(database);
   try {
     await reachOrExplain(knex, { waitMs: databaseWaitMs, log });
-    const lines = await work(knex, options);
+    const lines = await useOrExplain(() => work(knex, options));
     return lines.length > 0 ? lines : ['nothing to do'];
   } finally {
     await closeDatabase(knex);

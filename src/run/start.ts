@@ -8,7 +8,7 @@ import { unknownSettings } from '../settings/reader.js';
 import type { TokenConfig } from '../settings/tokens.js';
 import { unsupportedTraceVariables } from '../settings/traces.js';
 import { reachDatabase } from '../store/database.js';
-import { troubleWith } from '../store/driver-errors.js';
+import { isOfDatabase, troubleWith } from '../store/driver-errors.js';
 
 /**
  * Describes why a program cannot start, for a terminal. Only a `ConfigError`, whose text is our own, may have several
@@ -42,7 +42,20 @@ export async function reachOrExplain(...reach: Parameters<typeof reachDatabase>)
   try {
     await reachDatabase(...reach);
   } catch (error) {
-    throw explained(troubleWith(error), error);
+    throw new Error(troubleWith(error), { cause: error });
+  }
+}
+
+/**
+ * Does what a program does with the database before it serves or ends.
+ *
+ * @throws Error with the setting and the cause in one line, when the database fails; any other error as it is
+ */
+export async function useOrExplain<T>(use: () => Promise<T>): Promise<T> {
+  try {
+    return await use();
+  } catch (error) {
+    throw isOfDatabase(error) ? new Error(troubleWith(error), { cause: error }) : error;
   }
 }
 

@@ -73,7 +73,8 @@ type ClientName = 'mysql2' | 'better-sqlite3';
 export function engineOf(knex: Knex): Engine {
   const { client } = (knex.client as Knex.Client).config;
   const engine = ENGINES[String(client)];
-  if (engine === undefined) throw new Error(`Knex has opened no database of this service: ${String(client)}.`);
+  if (engine === undefined)
+    throw new Error(`Knex has opened no database of this service: ${String(client)}.`);
   return engine;
 }
 

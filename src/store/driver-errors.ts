@@ -168,13 +168,23 @@ function classOfSqlite(code: string): ErrorClass {
   return UNUSABLE_FILE.test(code) ? 'unusable' : 'other';
 }
 
-/** Says, without a final dot, why the database cannot be used at the start. */
+/** Says in a sentence without SQL why the database cannot be used at the start. */
 export function troubleWith(error: unknown): string {
   const { kind } = classify(error);
-  if (kind === 'login refused') return 'The database named by DATABASE_URL refuses the login';
-  return kind === 'lost' || kind === 'unreachable'
-    ? 'The database named by DATABASE_URL cannot be reached'
-    : 'The database named by DATABASE_URL cannot be used';
+  const isAway = kind === 'lost' || kind === 'unreachable';
+  const trouble =
+    kind === 'login refused' ? 'refuses the login' : isAway ? 'cannot be reached' : 'cannot be used';
+  const { message = String(error), code } = facts(error);
+  // Knex puts the statement before SQLite's own words.
+  const cause =
+    code?.startsWith('SQLITE_') === true ? message.slice(message.lastIndexOf(' - ') + 3) : message;
+  return `The database named by DATABASE_URL ${trouble}: ${cause}`;
+}
+
+/** Whether the error is one of a database or its driver. */
+export function isOfDatabase(error: unknown): boolean {
+  const { code, errno } = facts(error);
+  return code !== undefined || errno !== undefined;
 }
 
 /** Whether the user has no grant for the statement. */
@@ -240,7 +250,7 @@ export function translate(error: unknown, address?: string): unknown {
   if (error instanceof UnfitSession) return storeUnavailable(error);
   const { errno, code, sql, name } = facts(error);
   const timedOut = name === TIMEOUT;
-  if (code === undefined && errno === undefined && !timedOut) return error;
+  if (!isOfDatabase(error) && !timedOut) return error;
   const bare = new DatabaseError(timedOut ? {} : { code, errno, sql }, address);
   const { failure } = classify(error);
   if (failure === 'DEADLINE_EXCEEDED') return new Failure(failure, DEADLINE_PASSED, { cause: bare });
@@ -258,6 +268,7 @@ interface DriverError {
   readonly sqlState?: string | undefined;
   readonly code?: string | undefined;
   readonly name?: string | undefined;
+  readonly message?: string | undefined;
   /** The statement. */
   readonly sql?: string | undefined;
   /** What Node called in vain. */

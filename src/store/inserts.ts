@@ -48,8 +48,9 @@ export class Inserts {
   constructor(rows: RouteStatements, lookUps: LookUps) {
     this.#lookUps = lookUps;
     // The fixed cost of the statement exceeds that of its rows.
-    this.#insertTogether = batched({ maxConcurrent: 1, maxConcurrentWhenFull: 4 }, (inserts: readonly Insert[]) =>
-      rows.insert(inserts),
+    this.#insertTogether = batched(
+      { maxConcurrent: 1, maxConcurrentWhenFull: 4 },
+      (inserts: readonly Insert[]) => rows.insert(inserts),
     );
     this.#insertAlone = batched({ maxConcurrent: 4, maxBatch: 1 }, (inserts: readonly Insert[]) =>
       rows.insert(inserts),

@@ -69,7 +69,8 @@ function sourceOf(migrations: readonly Migration[]): Knex.MigrationSource<Migrat
     getMigrations: () => Promise.resolve([...migrations]),
     getMigrationName: ({ name }) => name,
     // Knex demands a way down, too. There is none: the previous version runs on the new schema.
-    getMigration: ({ up }) => Promise.resolve({ up, down: () => Promise.reject(new Error('no way down')) }),
+    getMigration: (migration) =>
+      Promise.resolve({ ...migration, down: () => Promise.reject(new Error('There is no way down.')) }),
   };
 }
 
@@ -162,9 +163,19 @@ async function lockedByName<T>(
 }
 
 /** Writes in the first statement, which makes SQLite wait for the write lock as it does at `BEGIN IMMEDIATE`. */
-function lockedByWriting<T>(knex: Knex, work: (connection: Knex) => Promise<T>): Promise<T> {
-  return knex.transaction(async (connection) => {
+async function lockedByWriting<T>(knex: Knex, work: (connection: Knex) => Promise<T>): Promise<T> {
+  let failure: unknown;
+  const result = knex.transaction(async (connection) => {
+    connection.on('query-error', (error: unknown) => {
+      failure ??= error;
+    });
     await connection.raw('PRAGMA user_version = 0');
     return work(connection);
   });
+  try {
+    return await result;
+  } catch (error) {
+    // A full disk has ended the transaction already, and Knex reports a rollback that failed.
+    throw failure ?? error;
+  }
 }

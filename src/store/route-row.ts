@@ -70,7 +70,6 @@ function columnsOf<Fields extends object>(
       type,
       of: (row) => {
         const value = fieldsOf(row)[field];
-        // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- a field may be optional
         return value === undefined || value === null ? undefined : write(value);
       },
     };

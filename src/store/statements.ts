@@ -123,9 +123,7 @@ export class RouteStatements {
     attempt: number,
   ): Promise<'all' | 'some'> {
     const tuples = calls.map(({ tuple }) => tuple);
-    const query: PromiseLike<unknown> = this.#knex
-      .raw(insertOf(tuples, this.#engine))
-      .connection(connection);
+    const query: PromiseLike<unknown> = this.#knex.raw(insertOf(tuples, this.#engine)).connection(connection);
     try {
       const answer = await this.#observed(query, { operation: 'INSERT', attempt }, calls);
       return DIALECTS[this.#engine].hasStored(answer, tuples.length) ? 'all' : 'some';

@@ -179,12 +179,10 @@ describe('check', () => {
   });
 
   it('accepts a repeat of a create, even while duplicates are refused', async () => {
-    const registry = registryOver(
-      {
-        findByIdempotencyKey: () => Promise.resolve(EARLIER),
-        findDuplicate: () => Promise.resolve(EARLIER.id),
-      },
-    );
+    const registry = registryOver({
+      findByIdempotencyKey: () => Promise.resolve(EARLIER),
+      findDuplicate: () => Promise.resolve(EARLIER.id),
+    });
     await expect(registry.check({ ...COMMAND, idempotencyKeys: [KEY] })).resolves.toEqual(COMMAND.definition);
   });
 });

@@ -1,5 +1,9 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, inject, it, onTestFinished } from 'vitest';
 import { runMigration } from '../../src/run/migration.js';
+import { built } from '../support/built.js';
 import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
 import { openStore } from '../support/open-store.js';
@@ -32,16 +36,24 @@ describeOn(engines)('on $name', (engine) => {
 
 const USAGE = /^Usage: node dist\/migrate\.js \[--status \| --count-duplicates \| --help\]\n/;
 
+it('a full disk is named in a sentence with the setting, and without SQL', () => {
+  const folder = mkdtempSync(join(inject('temporaryFolder'), 'full-'));
+  const command = `ulimit -f 8; exec ${process.execPath} ${built()}/migrate.js`;
+  const env = { DATABASE_URL: `sqlite:${folder}/routes.db` };
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', command], { env, encoding: 'utf8' });
+  expect([status, stdout]).toEqual([1, '']);
+  expect(stderr).toMatch(/^The database named by DATABASE_URL cannot be used: (?:disk|database)[\w /]+\n$/);
+});
+
 it('migrate --help prints the usage without opening the database', async () => {
   const ended = await migration(['--help'], 'x');
   expect(ended).toEqual({ exitCode: 0, stdout: expect.stringMatching(USAGE) as string, stderr: '' });
 });
 
-it.each([
-  ['--status', '--count-duplicates'],
-  ['--stauts'],
-  ['up'],
-])('migrate %s %s prints the usage, and fails', async (...args) => {
-  const ended = await migration(args, 'x');
-  expect(ended).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringMatching(USAGE) as string });
-});
+it.each([['--status', '--count-duplicates'], ['--stauts'], ['up']])(
+  'migrate %s %s prints the usage, and fails',
+  async (...args) => {
+    const ended = await migration(args, 'x');
+    expect(ended).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringMatching(USAGE) as string });
+  },
+);

@@ -138,7 +138,11 @@ describe('calls to a busy database', () => {
     await setImmediate();
     answer();
     expect(asked).toEqual([[1], [2, 4]]);
-    expect(await rest).toMatchObject([{ value: 4 }, { reason: { name: 'CancelledBeforeSend' } }, { value: 8 }]);
+    expect(await rest).toMatchObject([
+      { value: 4 },
+      { reason: { name: 'CancelledBeforeSend' } },
+      { value: 8 },
+    ]);
   });
 
   it('send no statement when none of them is wanted any more', async () => {

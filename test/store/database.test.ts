@@ -10,12 +10,7 @@ import { pathToFileURL } from 'node:url';
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
-import {
-  addressOf,
-  openForCalls,
-  openForMigrations,
-  reachDatabase,
-} from '../../src/store/database.js';
+import { addressOf, openForCalls, openForMigrations, reachDatabase } from '../../src/store/database.js';
 import { requireWritable } from '../../src/store/embedded-file.js';
 import { built } from '../support/built.js';
 import type { Pair } from '../support/certificates.js';

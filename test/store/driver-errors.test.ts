@@ -152,7 +152,8 @@ it.each([
   ['cannot be reached', { name: 'KnexTimeoutError' }],
   ['cannot be used', { errno: 1129, sqlState: 'HY000', code: 'ER_HOST_IS_BLOCKED' }],
   ['cannot be used', { code: 'HANDSHAKE_SSL_ERROR' }],
-  ['cannot be used', { code: 'SQLITE_NOTADB' }],
+  ['cannot be used', { code: 'SQLITE_FULL', message: 'select * from `routes` - the cause' }],
 ])('a start says that the database %s: %j', (words, error) => {
-  expect(troubleWith(error)).toBe(`The database named by DATABASE_URL ${words}`);
+  const thrown = Object.assign(new Error('the cause'), error);
+  expect(troubleWith(thrown)).toBe(`The database named by DATABASE_URL ${words}: the cause`);
 });

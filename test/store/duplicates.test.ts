@@ -22,8 +22,7 @@ describeOn(engines)('routes that were stored while duplicates were allowed, on $
   afterEach(() => database.close());
 
   /** Routes with these paths, each younger than the one before. */
-  const entriesOf = (paths: readonly string[]) =>
-    paths.map((path) => entryOf({ path, id: uuidAt(age++) }));
+  const entriesOf = (paths: readonly string[]) => paths.map((path) => entryOf({ path, id: uuidAt(age++) }));
 
   /** Stores routes while duplicates are allowed. */
   async function store(...paths: readonly string[]): Promise<void> {

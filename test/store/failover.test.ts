@@ -167,6 +167,21 @@ describeOn(engines.slice(1))('on $name', (engine) => {
       await expect(rowsOf([entry])).resolves.toEqual([1]);
     });
 
+    it('is sent once while the database is known to be away, and again and again as long as it is not', async () => {
+      let isAway = false;
+      const front = await startMysqlFaultFront(database.port, ({ kind }) =>
+        kind === 'INSERT' ? { done: false, answer: 1213 } : undefined,
+      );
+      const store = database.storeWith({ isAway: () => isAway }, database.connect(front.port));
+      const create = store.insert(entryOf());
+      await expect.poll(() => insertsIn(front).length).toBeGreaterThan(2);
+      isAway = true;
+      await expect(create).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+      const before = insertsIn(front).length;
+      await expect(store.insert(entryOf())).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+      expect(insertsIn(front)).toHaveLength(before + 1);
+    });
+
     it('is not retried once its caller is gone', async () => {
       const caller = new AbortController();
       let inserts = 0;
@@ -241,11 +256,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
         { outcome: 'repeated', route: earlier.route },
         { outcome: 'duplicate', id: earlier.route.id },
       ]);
-      await expect(rowsOf([...fresh, earlier, duplicate])).resolves.toEqual([
-        ...fresh.map(() => 1),
-        1,
-        0,
-      ]);
+      await expect(rowsOf([...fresh, earlier, duplicate])).resolves.toEqual([...fresh.map(() => 1), 1, 0]);
     });
   });
 

@@ -307,9 +307,7 @@ describeOn(engines.slice(1))('a batch of creates before a faulty $name', (engine
     failing = true;
     const before = front.statements.length;
     const entries = Array.from({ length: BATCH }, (_, i) => entryOf({}, { idempotencyKey: `${name} ${i}` }));
-    await expect(Promise.all(entries.map((entry) => store.insert(entry)))).resolves.toEqual(
-      inserted(BATCH),
-    );
+    await expect(Promise.all(entries.map((entry) => store.insert(entry)))).resolves.toEqual(inserted(BATCH));
     expect(front.statements.slice(before).map(({ kind }) => kind)).toEqual(['SELECT', 'INSERT']);
   });
 });

@@ -1,13 +1,7 @@
 import { once } from 'node:events';
 import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import {
-  ensureSchema,
-  locked,
-  migrateUp,
-  MIGRATIONS,
-  migrationStatus,
-} from '../../src/store/migrations.js';
+import { ensureSchema, locked, migrateUp, MIGRATIONS, migrationStatus } from '../../src/store/migrations.js';
 import { engines } from '../support/engines.js';
 import { EXPAND, NEXT } from '../support/later-schemas.js';
 import { describeOn } from '../support/needs.js';
@@ -44,7 +38,10 @@ describeOn(engines)('the migrations on $name', (engine) => {
   });
 
   it('run beside another application of Knex in the same database, and neither touches what the other has', async () => {
-    const own = { name: '0001-theirs', up: (on: Knex) => on.schema.createTable('theirs', (t) => t.increments()) };
+    const own = {
+      name: '0001-theirs',
+      up: (on: Knex) => on.schema.createTable('theirs', (t) => t.increments()),
+    };
     const migrationSource = {
       getMigrations: () => Promise.resolve([own]),
       getMigrationName: () => own.name,
@@ -64,7 +61,8 @@ describeOn(engines)('the migrations on $name', (engine) => {
     await knex.schema.createTable('knex_migrations', (table) => table.string('name'));
     await knex('knex_migrations').insert({ name: '0001-routes' });
     await knex.schema.createTable('routes', (table) => table.binary('shape', 32));
-    const refusal = /^The database in DATABASE_URL was made by a build before the first version, .*: name an empty one\.$/;
+    const refusal =
+      /^The database in DATABASE_URL was made by a build before the first version, .*: name an empty one\.$/;
     await expect(migrateUp(knex)).rejects.toThrow(refusal);
     await expect(ensureSchema(knex)).rejects.toThrow(refusal);
     await expect(knex.schema.hasTable('route_registry_migrations')).resolves.toBe(false);

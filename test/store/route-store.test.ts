@@ -157,9 +157,9 @@ describeOn(engines)('the store on $name', (engine) => {
   it('never stores a second route under one identifier', async () => {
     const entry = entryOf();
     await store.insert(entry);
-    await expect(store.insert(entryOf({ id: entry.route.id, handler: 'other' }))).rejects.toMatchObject(
-      { reason: 'STORE_UNAVAILABLE' },
-    );
+    await expect(store.insert(entryOf({ id: entry.route.id, handler: 'other' }))).rejects.toMatchObject({
+      reason: 'STORE_UNAVAILABLE',
+    });
     await expect(store.find(entry.route.id)).resolves.toEqual(entry.route);
   });
 
