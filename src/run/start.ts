@@ -7,8 +7,8 @@ import { type Config, ConfigError } from '../settings/config.js';
 import { unknownSettings } from '../settings/reader.js';
 import type { TokenConfig } from '../settings/tokens.js';
 import { unsupportedTraceVariables } from '../settings/traces.js';
-import { reachDatabase } from '../store/database.js';
 import { isOfDatabase, troubleWith } from '../store/driver-errors.js';
+import { reachDatabase } from './database-wait.js';
 
 /**
  * Describes why a program cannot start, for a terminal. Only a `ConfigError`, whose text is our own, may have several

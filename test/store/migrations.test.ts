@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { ensureSchema, locked, migrateUp, MIGRATIONS, migrationStatus } from '../../src/store/migrations.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
+import { openForCalls } from '../../src/store/database.js';
 import { engines } from '../support/engines.js';
 import { EXPAND, NEXT } from '../support/later-schemas.js';
 import { describeOn } from '../support/needs.js';
@@ -115,6 +117,26 @@ describeOn(engines.slice(1))('a database on $name', (engine) => {
   it('with an up-to-date schema is accepted', async () => {
     await migrateUp(knex);
     await expect(ensureSchema(knex)).resolves.toBe(NAMES.length);
+  });
+
+  it('whose user may not update, as creates need to, is refused with the grant that is missing', async () => {
+    await migrateUp(knex);
+    const url = new URL(database.url);
+    const name = url.pathname.slice(1);
+    const user = name.slice(-32);
+    await knex.raw(`create user '${user}'@'%' identified by 'p'`);
+    await knex.raw(`grant select, insert on ${name}.* to '${user}'@'%'`);
+    Object.assign(url, { username: user, password: 'p' });
+    const ensured = async (): Promise<number> => {
+      const own = openForCalls(parseDatabaseUrl(url.href), 5_000);
+      return ensureSchema(own).finally(() => own.destroy());
+    };
+    await expect(ensured()).rejects.toThrow(
+      /^The database at \S+ answered \S+ \(114[23]\)\. Its user lacks the grant INSERT or UPDATE on the table routes\.$/,
+    );
+    await knex.raw(`grant update on ${name}.* to '${user}'@'%'`);
+    await expect(ensured()).resolves.toBe(NAMES.length);
+    await knex.raw(`drop user '${user}'@'%'`);
   });
 
   it('stores text as utf8mb4, whatever its default', async () => {
