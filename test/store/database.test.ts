@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { connect, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { TlsOptions } from 'node:tls';
@@ -14,12 +13,11 @@ import { requireWritable } from '../../src/store/embedded-file.js';
 import { built } from '../support/built.js';
 import type { Pair } from '../support/certificates.js';
 import { type Database, engines } from '../support/engines.js';
-import { freePort } from '../support/free-port.js';
 import { MountedFiles } from '../support/mounted-files.js';
 import { type MysqlTlsFront, startMysqlTlsFront } from '../support/mysql-tls-front.js';
 import { describeOn } from '../support/needs.js';
 import { openEmpty } from '../support/open-store.js';
-import { startTcpProxy } from '../support/tcp-proxy.js';
+import { createProxiedDatabase, startTcpProxy } from '../support/tcp-proxy.js';
 import { authority, elsewhere, expired, first, ofOtherAuthority, second } from '../support/tls-set.js';
 
 /** How a pool of Knex gives connections. */
@@ -165,32 +163,11 @@ describe('an embedded database', () => {
 
 describeOn(engines.slice(1))('a unix socket of $name', (engine) => {
   it('is what DATABASE_URL names with socket, whatever its port', async () => {
-    const { url, close } = await openEmpty(engine);
-    const there = new URL(url);
-    const { hostname: host, port } = there;
-    // A short path, since that of a socket has at most 107 bytes.
-    const folder = mkdtempSync(join(tmpdir(), 'socket-'));
-    const path = join(folder, 's');
-    // The server's own socket may be out of reach, and its users differ by the way on which they come.
-    const front = createServer((client) => {
-      const server = connect(Number(port), host).on('error', () => client.destroy());
-      client
-        .on('error', () => server.destroy())
-        .pipe(server)
-        .pipe(client);
-    });
-    await once(front.listen(path), 'listening');
-    Object.assign(there, { hostname: 'localhost', port: String(await freePort()) });
-    there.searchParams.set('socket', path);
-    const over = openForMigrations(parseDatabaseUrl(there.href));
-    onTestFinished(async () => {
-      await over.destroy();
-      front.close();
-      await close();
-      rmSync(folder, { recursive: true });
-    });
+    const { url } = await createProxiedDatabase(engine, 'a unix socket');
+    const over = openForMigrations(parseDatabaseUrl(url));
+    onTestFinished(() => over.destroy());
     await over.raw('select 1');
-    expect(addressOf(over)).toBe(path);
+    expect(addressOf(over)).toBe(new URL(url).searchParams.get('socket'));
   });
 });
 
