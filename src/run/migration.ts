@@ -5,7 +5,8 @@ import { closeDatabase, openForMigrations } from '../store/database.js';
 import { countDuplicates } from '../store/duplicates.js';
 import { migrateUp, migrationStatus } from '../store/migrations.js';
 import type { Terminal } from './process.js';
-import { reachOrExplain, startProblem, useOrExplain } from './start.js';
+import { reachOrExplain, useOrExplain } from './database-start.js';
+import { startProblem } from './start.js';
 
 const USAGE = `Usage: node dist/migrate.js [--status | --count-duplicates | --help]
 From sources: npm run migrate -- [the same options]

@@ -7,8 +7,6 @@ import { type Config, ConfigError } from '../settings/config.js';
 import { unknownSettings } from '../settings/reader.js';
 import type { TokenConfig } from '../settings/tokens.js';
 import { unsupportedTraceVariables } from '../settings/traces.js';
-import { isOfDatabase, troubleWith } from '../store/driver-errors.js';
-import { reachDatabase } from './database-wait.js';
 
 /**
  * Describes why a program cannot start, for a terminal. Only a `ConfigError`, whose text is our own, may have several
@@ -30,32 +28,6 @@ export async function openOrExplain<T>(failure: string, open: () => T | Promise<
     return await open();
   } catch (error) {
     throw explained(failure, error);
-  }
-}
-
-/**
- * Waits for the database, as `reachDatabase` does.
- *
- * @throws Error with the setting, and in one line whether the database is away, refuses the login, or what else is wrong
- */
-export async function reachOrExplain(...reach: Parameters<typeof reachDatabase>): Promise<void> {
-  try {
-    await reachDatabase(...reach);
-  } catch (error) {
-    throw new Error(troubleWith(error), { cause: error });
-  }
-}
-
-/**
- * Does what a program does with the database before it serves or ends.
- *
- * @throws Error with the setting and the cause in one line, when the database fails; any other error as it is
- */
-export async function useOrExplain<T>(use: () => Promise<T>): Promise<T> {
-  try {
-    return await use();
-  } catch (error) {
-    throw isOfDatabase(error) ? new Error(troubleWith(error), { cause: error }) : error;
   }
 }
 

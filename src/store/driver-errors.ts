@@ -168,19 +168,6 @@ function classOfSqlite(code: string): ErrorClass {
   return UNUSABLE_FILE.test(code) ? 'unusable' : 'other';
 }
 
-/** Says in a sentence without SQL why the database cannot be used at the start. */
-export function troubleWith(error: unknown): string {
-  const { kind } = classify(error);
-  const isAway = kind === 'lost' || kind === 'unreachable';
-  const trouble =
-    kind === 'login refused' ? 'refuses the login' : isAway ? 'cannot be reached' : 'cannot be used';
-  const { message = String(error), code } = facts(error);
-  // Knex puts the statement before SQLite's own words.
-  const cause =
-    code?.startsWith('SQLITE_') === true ? message.slice(message.lastIndexOf(' - ') + 3) : message;
-  return `The database named by DATABASE_URL ${trouble}: ${cause}`;
-}
-
 /** Whether the error is one of a database or its driver. */
 export function isOfDatabase(error: unknown): boolean {
   const { code, errno } = facts(error);
@@ -268,7 +255,6 @@ interface DriverError {
   readonly sqlState?: string | undefined;
   readonly code?: string | undefined;
   readonly name?: string | undefined;
-  readonly message?: string | undefined;
   /** The statement. */
   readonly sql?: string | undefined;
   /** What Node called in vain. */

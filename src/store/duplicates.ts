@@ -77,20 +77,3 @@ async function send(knex: Knex, statement: string): Promise<void> {
     await knex.raw(statement);
   });
 }
-
-/** Where duplicates are refused: counts those of the embedded database, and warns of those of MySQL. */
-export async function countOrWarn(
-  knex: Knex,
-  log: { info(entry: object, message: string): void; warn(message: string): void },
-): Promise<void> {
-  if ((await knex('routes').whereNull('shape').first('id')) === undefined) return;
-  switch (engineOf(knex)) {
-    case 'sqlite':
-      log.info({ routes: await countDuplicates(knex) }, 'routes count as duplicates from now on');
-      break;
-    case 'mysql':
-      log.warn(
-        'some routes do not count as duplicates: once no instance with DUPLICATE_ROUTES=allow is left, run: node dist/migrate.js --count-duplicates',
-      );
-  }
-}

@@ -133,10 +133,10 @@ export class Inserts {
 
   /** The outcome of an insert beside stored routes, if they decide it. */
   #outcomeBeside({ entry }: Insert, stored: StoredRoutes): InsertOutcome | undefined {
-    const own = stored.withId(entry.route.id);
+    const own = stored.ids.get(entry.route.id);
     if (own !== undefined && isSame(own, entry.route)) return INSERTED;
-    const earlier = stored.withKeyOf(entry);
-    const first = entry.shape === undefined ? undefined : stored.firstOf(entry.shape);
+    const earlier = stored.keys.get(keyOf(entry));
+    const first = stored.shapes.get(entry.shape);
     if (earlier !== undefined || first !== undefined) this.#conflictingCallers.set(entry.caller, true);
     if (earlier !== undefined) return { outcome: 'repeated', route: earlier };
     return first && { outcome: 'duplicate', id: first.id };

@@ -4,7 +4,7 @@ import type { Route } from '../registry/route.js';
 import { batched } from './batch.js';
 import { type Engine, engineOf } from './database.js';
 import { Inserts } from './inserts.js';
-import { LookUps } from './look-ups.js';
+import { keyOf, LookUps } from './look-ups.js';
 import { isId, toRoute, tupleOf } from './route-row.js';
 import {
   RouteStatements,
@@ -71,13 +71,13 @@ export class KnexRouteStore implements RouteStore {
   ): Promise<Route | undefined> {
     const key = { caller, idempotencyKey };
     const stored = await this.#lookUps.consistent({ values: { key }, ...this.#served(signal) });
-    return stored.withKeyOf(key);
+    return stored.keys.get(keyOf(key));
   }
 
   async findDuplicate(shape: string, signal?: Signal): Promise<string | undefined> {
     if (!this.#refusesDuplicates) return undefined;
     const stored = await this.#lookUps.consistent({ values: { shape }, ...this.#served(signal) });
-    return stored.firstOf(shape)?.id;
+    return stored.shapes.get(shape)?.id;
   }
 
   ping(): Promise<void> {

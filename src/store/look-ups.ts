@@ -8,34 +8,21 @@ export function keyOf({ caller, idempotencyKey }: Pick<StoredRoute, 'caller' | '
   return idempotencyKey === undefined ? undefined : `${caller.length} ${caller} ${idempotencyKey}`;
 }
 
-/** Stored routes, by the values that only one of them has. */
-export class StoredRoutes {
-  readonly #ids = new Map<string, Route>();
-  readonly #keys = new Map<string, Route>();
-  readonly #shapes = new Map<string, Route>();
+/** Stored routes, by the values that only one of them has: id, key as `keyOf` has it, and shape. */
+export interface StoredRoutes {
+  readonly ids: ReadonlyMap<string, Route>;
+  readonly keys: ReadonlyMap<string | undefined, Route>;
+  readonly shapes: ReadonlyMap<string | undefined, Route>;
+}
 
-  constructor(stored: readonly StoredRoute[]) {
-    for (const { route, shape, ...rest } of stored) {
-      const key = keyOf(rest);
-      this.#ids.set(route.id, route);
-      if (key !== undefined) this.#keys.set(key, route);
-      if (shape !== undefined) this.#shapes.set(shape, route);
-    }
-  }
-
-  withId(id: string): Route | undefined {
-    return this.#ids.get(id);
-  }
-
-  /** The route with the caller and the idempotency key of another. */
-  withKeyOf(other: Pick<StoredRoute, 'caller' | 'idempotencyKey'>): Route | undefined {
-    return this.#keys.get(keyOf(other) ?? '');
-  }
-
-  /** The route that holds a shape. */
-  firstOf(shape: string): Route | undefined {
-    return this.#shapes.get(shape);
-  }
+function byValues(stored: readonly StoredRoute[]): StoredRoutes {
+  const having = (value: (each: StoredRoute) => string | undefined) =>
+    new Map(stored.filter((each) => value(each) !== undefined).map((each) => [value(each), each.route]));
+  return {
+    ids: new Map(stored.map(({ route }) => [route.id, route])),
+    keys: having(keyOf),
+    shapes: having(({ shape }) => shape),
+  };
 }
 
 /** A call that waits for the routes that have some of these values. */
@@ -64,7 +51,7 @@ function sharing(
 ): (lookUps: readonly LookUp[]) => Promise<readonly StoredRoutes[]> {
   return async (lookUps) => {
     const values = lookUps.map((each) => each.values);
-    const stored = new StoredRoutes((await send(values, lookUps)).map(toStored));
+    const stored = byValues((await send(values, lookUps)).map(toStored));
     return lookUps.map(() => stored);
   };
 }

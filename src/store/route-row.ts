@@ -51,55 +51,43 @@ const BESIDE: ColumnsOf<Omit<StoredRoute, 'route'>> = {
   shape: bytes('shape'),
 };
 
-const COLUMNS: readonly (Pick<Column<never>, 'name' | 'type'> & {
-  /** The value of a new row; undefined for NULL. */
-  readonly of: (row: StoredRoute) => string | number | undefined;
-})[] = [
-  ...columnsOf(OF_ROUTE, ({ route }: StoredRoute) => route),
-  ...columnsOf(BESIDE, (row: StoredRoute) => row),
+/** The columns of a row, each with its value; undefined for NULL. */
+const COLUMNS = [
+  ...columnsOf(OF_ROUTE).map(([field, column]) => ({
+    ...column,
+    of: ({ route }: StoredRoute) => written(column, route[field]),
+  })),
+  ...columnsOf(BESIDE).map(([field, column]) => ({
+    ...column,
+    of: (row: StoredRoute) => written(column, row[field]),
+  })),
 ];
 
-function columnsOf<Fields extends object>(
-  columns: ColumnsOf<Fields>,
-  fieldsOf: (row: StoredRoute) => Fields,
-): typeof COLUMNS {
-  return fieldsIn(columns).map((field) => {
-    const { name, type, write } = columns[field];
-    return {
-      name,
-      type,
-      of: (row) => {
-        const value = fieldsOf(row)[field];
-        return value === undefined || value === null ? undefined : write(value);
-      },
-    };
-  });
+function columnsOf<Fields extends object>(columns: ColumnsOf<Fields>) {
+  return Object.entries(columns) as [keyof Fields, Column<unknown>][];
+}
+
+function written({ write }: Column<unknown>, field: unknown): string | number | undefined {
+  return field === undefined || field === null ? undefined : write(field);
 }
 
 /** The fields of a row, each by its column. */
-function read<Fields extends object>(columns: ColumnsOf<Fields>, row: Row): Fields {
+function fieldsOf<Fields extends object>(columns: ColumnsOf<Fields>, row: Row): Fields {
   const fields: Partial<Record<keyof Fields, unknown>> = {};
-  for (const field of fieldsIn(columns)) {
-    const { name, read } = columns[field];
-    const value = row[name];
-    fields[field] = value === null ? undefined : read(value);
-  }
+  for (const [field, { name, read }] of columnsOf(columns))
+    fields[field] = row[name] === null ? undefined : read(row[name]);
   return fields as Fields;
-}
-
-function fieldsIn<Fields extends object>(columns: ColumnsOf<Fields>): (keyof Fields)[] {
-  return Object.keys(columns) as (keyof Fields)[];
 }
 
 /** A row as the driver returns it, by the names of its columns. */
 export type Row = Readonly<Record<string, unknown>>;
 
 export function toRoute(row: Row): Route {
-  return read(OF_ROUTE, row);
+  return fieldsOf(OF_ROUTE, row);
 }
 
 export function toStored(row: Row): StoredRoute {
-  return { route: toRoute(row), ...read(BESIDE, row) };
+  return { route: toRoute(row), ...fieldsOf(BESIDE, row) };
 }
 
 /** Bytes as the drivers return them: mysql2 as a Buffer, libsql as an ArrayBuffer. */

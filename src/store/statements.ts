@@ -266,10 +266,7 @@ export class RouteStatements {
     statement: SentStatement,
     calls: readonly ServedCall[],
   ): Promise<Answer> {
-    const end = this.#observers.begin(
-      statement,
-      calls.map(({ captured }) => captured),
-    );
+    const end = this.#observers.begin(statement, calls);
     try {
       const answer = await query;
       end();
@@ -390,20 +387,12 @@ export class StatementObservers {
     return this.#observers.length === 0 ? NONE : this.#observers.map((observer) => observer.capture?.());
   }
 
-  /**
-   * Must be called when a statement is about to be sent.
-   *
-   * @param calls the result of `capture` for each call that the statement serves
-   * @returns a function that must be called when the statement ends, with the error if it failed
-   */
-  begin(statement: SentStatement, calls: readonly Captured[]): (error?: unknown) => void {
-    const ends = this.#observers.map((observer, i) =>
-      observer.begin({
-        ...statement,
-        batchSize: calls.length,
-        captured: calls.map((captured) => captured[i]),
-      }),
-    );
+  /** Must be called when a statement is about to be sent; what it returns, when it ends, with the error if it failed. */
+  begin(statement: SentStatement, calls: readonly ServedCall[]): (error?: unknown) => void {
+    const ends = this.#observers.map((observer, i) => {
+      const captured = calls.map((call) => call.captured[i]);
+      return observer.begin({ ...statement, batchSize: calls.length, captured });
+    });
     return (error) => {
       for (const end of ends) end(error);
     };

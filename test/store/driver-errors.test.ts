@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DEADLINE_PASSED } from '../../src/registry/failure.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openForCalls } from '../../src/store/database.js';
-import { classify, DatabaseError, translate, troubleWith } from '../../src/store/driver-errors.js';
+import { classify, DatabaseError, translate } from '../../src/store/driver-errors.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { freePort } from '../support/free-port.js';
 
@@ -143,17 +143,4 @@ describe('a driver error', () => {
       expect(translate(error)).toBe(error);
     },
   );
-});
-
-it.each([
-  ['refuses the login', { errno: 1045, sqlState: '28000', code: 'ER_ACCESS_DENIED_ERROR' }],
-  ['refuses the login', { errno: 1049, sqlState: '42000', code: 'ER_BAD_DB_ERROR' }],
-  ['cannot be reached', { errno: -111, code: 'ECONNREFUSED', syscall: 'connect' }],
-  ['cannot be reached', { name: 'KnexTimeoutError' }],
-  ['cannot be used', { errno: 1129, sqlState: 'HY000', code: 'ER_HOST_IS_BLOCKED' }],
-  ['cannot be used', { code: 'HANDSHAKE_SSL_ERROR' }],
-  ['cannot be used', { code: 'SQLITE_FULL', message: 'select * from `routes` - the cause' }],
-])('a start says that the database %s: %j', (words, error) => {
-  const thrown = Object.assign(new Error('the cause'), error);
-  expect(troubleWith(thrown)).toBe(`The database named by DATABASE_URL ${words}: the cause`);
 });

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { countDuplicates, countOrWarn } from '../../src/store/duplicates.js';
+import { countDuplicates } from '../../src/store/duplicates.js';
 import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
 import { openEmpty, type OpenedStore, openStore } from '../support/open-store.js';
@@ -105,43 +105,6 @@ describeOn(engines)('routes that were stored while duplicates were allowed, on $
   it('are refused to be counted before the schema is up to date', async () => {
     const { knex: empty, close } = await openEmpty(engine);
     await expect(countDuplicates(empty)).rejects.toThrow(/^The database lacks 0001-routes\./);
-    await close();
-  });
-});
-
-/** What a start logs, where duplicates are refused. */
-async function loggedAtStart(knex: Knex): Promise<unknown[]> {
-  const lines: unknown[] = [];
-  await countOrWarn(knex, {
-    info: (entry, message) => lines.push([entry, message]),
-    warn: (message) => lines.push(message),
-  });
-  return lines;
-}
-
-describeOn(engines.slice(0, 1))('a start that refuses duplicates, on $name,', (engine) => {
-  it('counts the routes that were stored while they were allowed', async () => {
-    const { knex, store, strict, close } = await openStore(engine);
-    const entry = entryOf({ path: '/start/:id' });
-    await store.insert(entry);
-    await expect(loggedAtStart(knex)).resolves.toEqual([
-      [{ routes: 1 }, 'routes count as duplicates from now on'],
-    ]);
-    await expect(loggedAtStart(knex)).resolves.toEqual([]);
-    await expect(strict.findDuplicate(entry.shape)).resolves.toBe(entry.route.id);
-    await close();
-  });
-});
-
-describeOn(engines.slice(1))('a start that refuses duplicates, on $name,', (engine) => {
-  it('warns of routes that do not count, with the command, until they do', async () => {
-    const { knex, store, close } = await openStore(engine);
-    await store.insert(entryOf());
-    await expect(loggedAtStart(knex)).resolves.toEqual([
-      expect.stringMatching(/run: node dist\/migrate\.js --count-duplicates$/),
-    ]);
-    await countDuplicates(knex);
-    await expect(loggedAtStart(knex)).resolves.toEqual([]);
     await close();
   });
 });

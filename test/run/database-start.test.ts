@@ -1,12 +1,15 @@
 import { performance } from 'node:perf_hooks';
+import type { Knex } from 'knex';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { reachDatabase } from '../../src/run/database-wait.js';
+import { countOrWarn, reachDatabase, troubleWith } from '../../src/run/database-start.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openForMigrations } from '../../src/store/database.js';
+import { countDuplicates } from '../../src/store/duplicates.js';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { describeOn } from '../support/needs.js';
-import { openEmpty } from '../support/open-store.js';
+import { openEmpty, openStore } from '../support/open-store.js';
+import { entryOf } from '../support/store-entries.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 
 const WAITING = 'waiting up to 20 s for the database';
@@ -89,5 +92,55 @@ describe('the wait for an unreachable database', () => {
       stop.abort();
     });
     expect(error).toMatchObject({ name: 'AbortError' });
+  });
+});
+
+it.each([
+  ['refuses the login', { errno: 1045, sqlState: '28000', code: 'ER_ACCESS_DENIED_ERROR' }],
+  ['refuses the login', { errno: 1049, sqlState: '42000', code: 'ER_BAD_DB_ERROR' }],
+  ['cannot be reached', { errno: -111, code: 'ECONNREFUSED', syscall: 'connect' }],
+  ['cannot be reached', { name: 'KnexTimeoutError' }],
+  ['cannot be used', { errno: 1129, sqlState: 'HY000', code: 'ER_HOST_IS_BLOCKED' }],
+  ['cannot be used', { code: 'HANDSHAKE_SSL_ERROR' }],
+  ['cannot be used', { code: 'SQLITE_FULL', message: 'select * from `routes` - the cause' }],
+])('a start says that the database %s: %j', (words, error) => {
+  const thrown = Object.assign(new Error('the cause'), error);
+  expect(troubleWith(thrown)).toBe(`The database named by DATABASE_URL ${words}: the cause`);
+});
+
+/** What a start logs, where duplicates are refused. */
+async function loggedAtStart(knex: Knex): Promise<unknown[]> {
+  const lines: unknown[] = [];
+  await countOrWarn(knex, {
+    info: (entry, message) => lines.push([entry, message]),
+    warn: (message) => lines.push(message),
+  });
+  return lines;
+}
+
+describeOn(engines.slice(0, 1))('a start that refuses duplicates, on $name,', (engine) => {
+  it('counts the routes that were stored while they were allowed', async () => {
+    const { knex, store, strict, close } = await openStore(engine);
+    const entry = entryOf({ path: '/start/:id' });
+    await store.insert(entry);
+    await expect(loggedAtStart(knex)).resolves.toEqual([
+      [{ routes: 1 }, 'routes count as duplicates from now on'],
+    ]);
+    await expect(loggedAtStart(knex)).resolves.toEqual([]);
+    await expect(strict.findDuplicate(entry.shape)).resolves.toBe(entry.route.id);
+    await close();
+  });
+});
+
+describeOn(engines.slice(1))('a start that refuses duplicates, on $name,', (engine) => {
+  it('warns of routes that do not count, with the command, until they do', async () => {
+    const { knex, store, close } = await openStore(engine);
+    await store.insert(entryOf());
+    await expect(loggedAtStart(knex)).resolves.toEqual([
+      expect.stringMatching(/run: node dist\/migrate\.js --count-duplicates$/),
+    ]);
+    await countDuplicates(knex);
+    await expect(loggedAtStart(knex)).resolves.toEqual([]);
+    await close();
   });
 });
