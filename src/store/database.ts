@@ -58,14 +58,8 @@ export function addressOf(knex: Knex): string | undefined {
 /** The engines: MySQL or MariaDB, and the embedded one. */
 export type Engine = Database['engine'];
 
-/** By the names of Knex. */
-const ENGINES: Readonly<Record<string, Engine>> = {
-  mysql2: 'mysql',
-  // libsql, installed under the name by which Knex loads this interface.
-  'better-sqlite3': 'sqlite',
-} satisfies Record<ClientName, Engine>;
-
-type ClientName = 'mysql2' | 'better-sqlite3';
+/** By the names of Knex, under one of which libsql is installed. */
+const ENGINES: Readonly<Record<string, Engine>> = { mysql2: 'mysql', 'better-sqlite3': 'sqlite' };
 
 /** The engine of an open database, or of a transaction in it. */
 export function engineOf(knex: Knex): Engine {

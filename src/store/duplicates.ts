@@ -73,7 +73,8 @@ async function countBatch(knex: Knex, rows: readonly Uncounted[]): Promise<void>
 
 /** An instance may lock the same rows in another order, or write to the embedded database. */
 async function send(knex: Knex, statement: string): Promise<void> {
-  await inAttempts(async () => {
-    await knex.raw(statement);
-  });
+  await inAttempts(
+    () => knex.raw<unknown>(statement).then(() => undefined),
+    () => false,
+  );
 }

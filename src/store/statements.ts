@@ -96,13 +96,13 @@ export class RouteStatements {
     let sent: readonly InsertCall[] = [];
     let sentAt = 0;
     try {
-      const kind = await this.#attempted((attempt) =>
+      const insert = (attempt: number): Promise<'all' | 'some'> =>
         this.#connected(calls, (connection, wanted) => {
           sent = wanted;
           sentAt = performance.now();
           return this.#insertOnce(connection, sent, attempt);
-        }),
-      );
+        });
+      const kind = await inAttempts(insert, this.#isAway);
       const stored = new Set(sent);
       return calls.map((call) => (stored.has(call) ? { kind } : new CancelledBeforeSend()));
     } catch (error) {
@@ -208,20 +208,15 @@ export class RouteStatements {
     }
   }
 
-  /** Sends a statement until a retry can no longer succeed, or is known to keep its calls waiting in vain. */
-  #attempted<Answer>(send: (attempt: number) => Promise<Answer>): Promise<Answer> {
-    return inAttempts(send, { isAway: this.#isAway });
-  }
-
   /** The result of a read, retried as a whole. */
   async #answered<Answer>(
     calls: readonly ServedCall[],
     read: (connection: object, wanted: readonly ServedCall[], attempt: number) => Promise<Answer>,
   ): Promise<Answer> {
     try {
-      return await this.#attempted((attempt) =>
-        this.#connected(calls, (connection, wanted) => read(connection, wanted, attempt)),
-      );
+      const send = (attempt: number): Promise<Answer> =>
+        this.#connected(calls, (connection, wanted) => read(connection, wanted, attempt));
+      return await inAttempts(send, this.#isAway);
     } catch (error) {
       throw this.#translated(error);
     }
@@ -298,21 +293,17 @@ const FIRST_PAUSE_MS = 10;
 /** The upper limit of a pause, in milliseconds, so that the last attempts come in time for the waiting calls. */
 const LONGEST_PAUSE_MS = 1_000;
 
-interface Attempts {
-  /** Whether no retry is worth its wait; default: never. */
-  readonly isAway?: () => boolean;
-  /** How long to pause after an attempt, in milliseconds; default: `pauseAfter`. */
-  readonly pauseOf?: (attempt: number) => number;
-}
-
 /**
  * Retries a statement while a retry may succeed. Sending a statement that was already executed must do no harm.
  *
  * @param send receives the number of the attempt, from 1; throws to stop retrying when no caller waits any longer
+ * @param isAway whether no retry is worth its wait
+ * @param pauseOf how long to pause after an attempt, in milliseconds
  */
 export async function inAttempts<Answer>(
   send: (attempt: number) => Promise<Answer>,
-  { isAway = () => false, pauseOf = pauseAfter }: Attempts = {},
+  isAway: () => boolean,
+  pauseOf: (attempt: number) => number = pauseAfter,
 ): Promise<Answer> {
   for (let attempt = 1; ; attempt++) {
     try {

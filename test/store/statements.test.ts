@@ -54,7 +54,8 @@ async function attempted(...failures: readonly object[]): Promise<number> {
         ? Promise.resolve()
         : Promise.reject(Object.assign(new Error(`failure ${sent}`), failure));
     },
-    { pauseOf: () => 0 },
+    () => false,
+    () => 0,
   );
   return sent;
 }
@@ -93,11 +94,10 @@ describe('a statement', () => {
         await shorter;
         if (attempt < 3) throw Object.assign(new Error('lost'), LOST);
       },
-      {
-        pauseOf: (attempt) => {
-          shorter = delay(20 * attempt).then(() => void events.push('waited'));
-          return 40 * attempt;
-        },
+      () => false,
+      (attempt) => {
+        shorter = delay(20 * attempt).then(() => void events.push('waited'));
+        return 40 * attempt;
       },
     );
     expect(events).toEqual([1, 'waited', 2, 'waited', 3]);
