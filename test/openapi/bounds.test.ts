@@ -81,8 +81,9 @@ describe('the schema of a create request', () => {
 });
 
 describe('the schema of a request id', () => {
-  const store: Pick<RouteStore, 'findByIdempotencyKey'> = {
+  const store: Pick<RouteStore, 'findByIdempotencyKey' | 'findDuplicate'> = {
     findByIdempotencyKey: () => Promise.resolve(undefined),
+    findDuplicate: () => Promise.resolve(undefined),
   };
   const registry = new Registry({
     store: store as RouteStore,
