@@ -1,5 +1,5 @@
-import type { NewRoute } from '../src/registry/route-store.js';
-import { type RouteDefinition, shapeOf } from '../src/registry/route.js';
+import type { StoredRoute } from '../src/store/route-row.js';
+import type { RouteDefinition } from '../src/registry/route.js';
 
 /** Creation time of the first stored route, in milliseconds: 2025-01-01T00:00:00Z. */
 const FIRST_MS = Date.UTC(2025, 0, 1);
@@ -31,10 +31,10 @@ export function routeOf(n: number): RouteDefinition & { id: string; middleware: 
   return { id: idOf(n), ...draftOf(n), createdAt: new Date(FIRST_MS + n) };
 }
 
-/** The n-th route as the store keeps it. */
-export function storedRoute(n: number): NewRoute {
+/** The n-th route as the store keeps it, where duplicates are allowed. */
+export function storedRoute(n: number): StoredRoute {
   const route = routeOf(n);
-  return { route, caller: 'bench', idempotencyKey: undefined, shape: shapeOf(route) };
+  return { route, caller: 'bench', idempotencyKey: undefined, shape: undefined };
 }
 
 function scatter(n: number): string {

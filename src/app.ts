@@ -19,11 +19,11 @@ import { createDocuments } from './openapi/documents.js';
 import { newRouteId, Registry } from './registry/registry.js';
 import { REALM, routeService } from './routes/route-service.js';
 import { Closing, GRACE_MS } from './run/closing.js';
-import { listenOrExplain, openOrExplain, reachOrExplain } from './run/start.js';
+import { countOrWarn, reachOrExplain, useOrExplain } from './run/database-start.js';
+import { listenOrExplain, openOrExplain } from './run/start.js';
 import { openTokenKeys } from './run/token-keys.js';
 import { joinAddress } from './settings/addresses.js';
 import type { Config, GrpcConfig, HttpConfig, TlsFiles } from './settings/config.js';
-import type { Database } from './settings/database-url.js';
 import { closeDatabase, openForCalls, poolFigures } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/migrations.js';
@@ -193,15 +193,13 @@ interface RouteServiceParts {
 }
 
 /** Opens everything behind the pipeline: keys, store, registry, health. */
-async function openRouteService(
-  { database, tokens, duplicateRoutes: duplicates }: GrpcConfig,
-  parts: Parts,
-): Promise<RouteServiceParts> {
+async function openRouteService(grpc: GrpcConfig, parts: Parts): Promise<RouteServiceParts> {
+  const { tokens } = grpc;
   const { config, closing, logger, readiness, metrics } = parts;
   const { now = Date.now, newId = newRouteId, checkMs, checkLimitMs } = parts;
   const { authenticator, keySet } = openTokenKeys(tokens, parts);
-  const store = await openStore(database, parts);
-  const registry = new Registry({ store, duplicates, now, newId });
+  const store = await openStore(grpc, parts, () => monitor.well === false);
+  const registry = new Registry({ store, now, newId });
   const health = new Health([ROUTE_SERVICE]);
   let hasKeys = keySet === undefined;
   const updateHealth = (): void => {
@@ -240,19 +238,29 @@ async function openRouteService(
 /**
  * Connects to the database and ensures its schema.
  *
+ * @param isAway whether readiness says that the database is away
  * @throws Error when the database cannot be used, or its schema is out of date
  */
-async function openStore(database: Database, parts: Parts): Promise<KnexRouteStore> {
+async function openStore(
+  { database, duplicateRoutes: duplicates }: GrpcConfig,
+  parts: Parts,
+  isAway: () => boolean,
+): Promise<KnexRouteStore> {
   const { config, closing, logger, stop, readiness, metrics, tracing } = parts;
   // A silent connection is given up when every call that waits for it has ended.
   const knex = openForCalls(database, config.limits.deadlineMs);
-  closing.resource('database', () => closeDatabase(knex, database));
+  closing.resource('database', () => closeDatabase(knex));
   await reachOrExplain(knex, { waitMs: config.databaseWaitMs, stop, log: logger.info.bind(logger) });
-  const version = await ensureSchema(knex, database);
+  const version = await useOrExplain(async () => {
+    const ensured = await ensureSchema(knex);
+    if (duplicates === 'reject') await countOrWarn(knex, logger);
+    return ensured;
+  });
   readiness.pass('schema', `version ${version}`);
   metrics?.schemaVersion(version);
   metrics?.pool(() => poolFigures(knex));
-  return new KnexRouteStore(knex, [metrics?.statements(), tracing?.statements(database)].filter(isOn));
+  const observers = [metrics?.statements(), tracing?.statements(database)].filter(isOn);
+  return new KnexRouteStore(knex, { duplicates, observers, isAway });
 }
 
 /**

@@ -33,25 +33,31 @@ const FOREIGN =
 /** The name in `<int:id>`; in all others, the first word is the name. */
 const LAST_NAME = /:([A-Za-z_]\w*)>$/;
 
-/**
- * The first problems with a path pattern, a sentence each; empty for a valid pattern. Takes time linear in its length.
- */
-export function checkPath(path: string): string[] {
-  if (path === '')
-    return [`Must be a path pattern of 1 to ${PATH_MAX} characters that begins with "/"; got none.`];
-  // A text has no more code points than its `length`.
-  const length = path.length > PATH_MAX ? countCodePoints(path) : path.length;
-  if (length > PATH_MAX) return [`Must be 1 to ${PATH_MAX} characters; got ${length}.`];
-  return [...new PatternReader(path).problems];
+/** What a path pattern says. */
+interface PathReading {
+  /** The first problems with it, a sentence each; empty for a valid pattern. */
+  readonly problems: readonly string[];
+  /**
+   * The path without the names of its parameters and wildcards, so that two patterns that match the same requests are
+   * equal: `/:user/*rest` becomes `/:/*`. A literal colon, written `\:` or `::`, becomes `\:`; everything else stays.
+   * Never longer than a valid path. Stored: where it changes, routes must be counted again.
+   */
+  readonly shape: string;
 }
 
-/**
- * The path without the names of its parameters and wildcards, so that two patterns that match the same requests are
- * equal: `/:user/*rest` becomes `/:/*`. A literal colon, written `\:` or `::`, becomes `\:`; everything else stays. Never
- * longer than an accepted path. Stored: another text needs a migration.
- */
-export function erasePathParameters(path: string): string {
-  return new PatternReader(path).shape;
+/** Reads a path pattern, in time linear in its length. */
+export function readPath(path: string): PathReading {
+  // A text has no more code points than its `length`.
+  const length = path.length > PATH_MAX ? countCodePoints(path) : path.length;
+  if (path === '')
+    return unread(`Must be a path pattern of 1 to ${PATH_MAX} characters that begins with "/"; got none.`);
+  if (length > PATH_MAX) return unread(`Must be 1 to ${PATH_MAX} characters; got ${length}.`);
+  const { problems, shape } = new PatternReader(path);
+  return { problems: [...problems], shape };
+}
+
+function unread(problem: string): PathReading {
+  return { problems: [problem], shape: '' };
 }
 
 /**

@@ -3,7 +3,7 @@ import { v7 } from 'uuid';
 import { countCodePoints, Failure, quote, type Violation } from './failure.js';
 import { PROBLEMS_MAX } from './path-pattern.js';
 import type { RouteStore, Signal } from './route-store.js';
-import { checkDefinition, type Route, type RouteDefinition, sameDefinition, shapeOf } from './route.js';
+import { readDefinition, type Route, type RouteDefinition, sameDefinition } from './route.js';
 
 /** The longest id that a client gives, the `request_id` of a create or the id of a call, in characters: long enough for a UUID with a prefix, short enough for an index. */
 export const REQUEST_ID_MAX = 128;
@@ -40,8 +40,6 @@ interface Created {
 
 interface RegistryOptions {
   readonly store: RouteStore;
-  /** Whether a second route of the same shape is stored or refused. */
-  readonly duplicates: 'allow' | 'reject';
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Generates a UUIDv7 with this time, in milliseconds since the epoch. */
@@ -63,15 +61,11 @@ export class Registry {
    *   `STORE_UNAVAILABLE`
    */
   async create(command: CreateCommand, signal?: Signal): Promise<Created> {
-    const { store, duplicates, now, newId } = this.#options;
-    const { definition, caller, idempotencyKey } = accept(command);
+    const { store, now, newId } = this.#options;
+    const { definition, shape, caller, idempotencyKey } = accept(command);
     const nowMs = now();
     const route: Route = { id: newId(nowMs), ...definition, createdAt: new Date(nowMs) };
-    const stored = await store.insert(
-      { route, caller, idempotencyKey, shape: shapeOf(definition) },
-      duplicates,
-      signal,
-    );
+    const stored = await store.insert({ route, caller, idempotencyKey, shape }, signal);
     switch (stored.outcome) {
       case 'inserted':
         return { route, replayed: false };
@@ -89,16 +83,16 @@ export class Registry {
    * @throws Failure as `create` would
    */
   async check(command: CreateCommand, signal?: Signal): Promise<RouteDefinition> {
-    const { store, duplicates } = this.#options;
-    const { definition, caller, idempotencyKey } = accept(command);
+    const { store } = this.#options;
+    const { definition, shape, caller, idempotencyKey } = accept(command);
     const earlier =
       idempotencyKey === undefined
         ? undefined
         : await store.findByIdempotencyKey(caller, idempotencyKey, signal);
     if (earlier !== undefined) {
       requireSame(earlier, definition);
-    } else if (duplicates === 'reject') {
-      const first = await store.findByShape(shapeOf(definition), signal);
+    } else {
+      const first = await store.findDuplicate(shape, signal);
       if (first !== undefined) throw routeExists(definition, first);
     }
     return definition;
@@ -123,12 +117,13 @@ export class Registry {
 function accept({ definition: given, caller, idempotencyKeys }: CreateCommand) {
   const { method, path, middleware, handler } = given;
   const definition: RouteDefinition = { method, path, middleware, handler };
+  const { violations: ofDefinition, shape } = readDefinition(definition);
   const violations = [
-    ...checkDefinition(definition).map((violation) => ({ ...violation, field: `route.${violation.field}` })),
+    ...ofDefinition.map((violation) => ({ ...violation, field: `route.${violation.field}` })),
     ...checkIdempotencyKeys(idempotencyKeys),
   ];
   if (violations.length > 0) throw routeInvalid(violations);
-  return { definition, caller, idempotencyKey: idempotencyKeys[0]?.value };
+  return { definition, shape, caller, idempotencyKey: idempotencyKeys[0]?.value };
 }
 
 function checkIdempotencyKeys(idempotencyKeys: readonly IdempotencyKey[]): Violation[] {

@@ -32,8 +32,9 @@ export type Signal = Pick<AbortSignal, 'aborted'>;
  * - Of any number of concurrent inserts with the same caller and idempotency key, on any number of instances, one is
  *   `inserted` and all others are `repeated` with its route. Callers do not share keys. The key is checked before the
  *   shape.
- * - While duplicates are refused, of any number of concurrent inserts with the same shape, one is `inserted` and all
- *   others are `duplicate` with the id of the first. Routes stored while duplicates were allowed count.
+ * - If the store refuses duplicates, of any number of concurrent inserts with the same shape, one is `inserted` and all
+ *   others are `duplicate` with the id of the first. Routes that a store that allows them has stored count once they
+ *   are counted (`src/store/duplicates.ts`).
  * - Two strings are equal only if all their bytes are: case, accents and trailing spaces make a difference.
  * - When the database cannot be reached or provides no connection in time, every method fails with a `Failure` with
  *   the reason `STORE_UNAVAILABLE`. An insert that fails in this way may have been stored.
@@ -41,13 +42,13 @@ export type Signal = Pick<AbortSignal, 'aborted'>;
  * - A method whose signal is aborted before its statement is sent sends nothing, stores nothing, and rejects.
  */
 export interface RouteStore {
-  insert(entry: NewRoute, duplicates: 'allow' | 'reject', signal?: Signal): Promise<InsertOutcome>;
+  insert(entry: NewRoute, signal?: Signal): Promise<InsertOutcome>;
   /** The route with this identifier. Any string is allowed; a string that is not an identifier is not found. */
   find(id: string, signal?: Signal): Promise<Route | undefined>;
   /** The route that the caller created with this idempotency key. */
   findByIdempotencyKey(caller: string, idempotencyKey: string, signal?: Signal): Promise<Route | undefined>;
-  /** The identifier of the first route of this shape. */
-  findByShape(shape: string, signal?: Signal): Promise<string | undefined>;
+  /** The identifier of the first route of this shape, if the store refuses duplicates. */
+  findDuplicate(shape: string, signal?: Signal): Promise<string | undefined>;
   /** Resolves when the store is ready to serve. */
   ping(): Promise<void>;
 }

@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import { countCodePoints, quote, type Violation } from './failure.js';
-import { checkPath, erasePathParameters } from './path-pattern.js';
+import { readPath } from './path-pattern.js';
 
 /** A route as a client defines it: the handler and middleware to run for certain requests. */
 export interface RouteDefinition {
@@ -42,36 +43,47 @@ const BLANK = String.raw` \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u300
  */
 export const NAME_SYNTAX = new RegExp(`^[^${CONTROL}${BLANK}](?:[^${CONTROL}]*[^${CONTROL}${BLANK}])?$`, 'u');
 
-/** Every violation in a definition, field by field in the order of the contract; empty for a valid one. */
-export function checkDefinition({ method, path, middleware, handler }: RouteDefinition): Violation[] {
+/** What a definition says. */
+interface DefinitionReading {
+  /** Every violation, field by field in the order of the contract; empty for a valid definition. */
+  readonly violations: readonly Violation[];
+  /** As `shapeOf` has it. */
+  readonly shape: string;
+}
+
+/** Reads a definition, and its path but once. */
+export function readDefinition({ method, path, middleware, handler }: RouteDefinition): DefinitionReading {
   const violations: Violation[] = [];
+  const { problems, shape } = readPath(path);
   const report = (field: string, problems: readonly string[]): void => {
     for (const description of problems) violations.push({ field, description });
   };
   report('method', checkMethod(method));
-  report('path', checkPath(path));
+  report('path', problems);
   report('middleware', checkMiddlewareCount(middleware.length));
   middleware.slice(0, MIDDLEWARE_MAX).forEach((name, index) => {
     report(`middleware[${index}]`, checkName(name));
   });
   report('handler', checkName(handler));
-  return violations;
+  return { violations, shape: joinShape(method, shape) };
 }
 
-/** Whether two definitions are the same, character by character. */
+/** Whether two routes have the same definition, character by character: all but what the service assigns. */
 export function sameDefinition(one: RouteDefinition, other: RouteDefinition): boolean {
-  return (
-    one.method === other.method &&
-    one.path === other.path &&
-    one.handler === other.handler &&
-    one.middleware.length === other.middleware.length &&
-    one.middleware.every((name, index) => name === other.middleware[index])
+  const fields = new Set([...Object.keys(one), ...Object.keys(other)] as (keyof Route)[]);
+  const [a, b]: Partial<Route>[] = [one, other];
+  return [...fields].every(
+    (field) => field === 'id' || field === 'createdAt' || isDeepStrictEqual(a?.[field], b?.[field]),
   );
 }
 
 /** The text that duplicates share: the method, and the path without the names of its parameters and wildcards. */
 export function shapeOf({ method, path }: Pick<RouteDefinition, 'method' | 'path'>): string {
-  return `${method} ${erasePathParameters(path)}`;
+  return joinShape(method, readPath(path).shape);
+}
+
+function joinShape(method: string, erasedPath: string): string {
+  return `${method} ${erasedPath}`;
 }
 
 // Each check first tests whether the whole value is valid, as most are: a text has no more code points than

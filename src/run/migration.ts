@@ -2,46 +2,38 @@ import { parseArgs } from 'node:util';
 import type { Knex } from 'knex';
 import { readMigration } from '../settings/config.js';
 import { closeDatabase, openForMigrations } from '../store/database.js';
-import { migrateDown, migrateUp, migrationStatus, rereadShapes } from '../store/migrations.js';
+import { countDuplicates } from '../store/duplicates.js';
+import { migrateUp, migrationStatus } from '../store/migrations.js';
 import type { Terminal } from './process.js';
-import { reachOrExplain, startProblem } from './start.js';
+import { reachOrExplain, useOrExplain } from './database-start.js';
+import { startProblem } from './start.js';
 
-const USAGE = `Usage: node dist/migrate.js [--status | --reread-paths | --down NAME [--force] | --help]
+const USAGE = `Usage: node dist/migrate.js [--status | --count-duplicates | --help]
 From sources: npm run migrate -- [the same options]
-Brings the schema of DATABASE_URL up to date. --status only reports. --reread-paths makes the routes that an earlier
-version has stored since count as duplicates. --down rolls the migration NAME back, which must be the newest; it drops a
-table that has rows only with --force.`;
+Brings the schema of DATABASE_URL up to date. --status only reports. --count-duplicates makes the routes count for
+DUPLICATE_ROUTES=reject that were stored with DUPLICATE_ROUTES=allow.`;
 
 interface Options {
   readonly help?: boolean;
   readonly status?: boolean;
-  readonly 'reread-paths'?: boolean;
-  readonly down?: readonly string[];
-  readonly force?: boolean;
+  readonly 'count-duplicates'?: boolean;
 }
 
-/** The options of the command line; undefined when some are unknown, lack a value or do not go together. */
+/** The options of the command line; undefined when some are unknown or do not go together. */
 function givenOptions(args: readonly string[]): Options | undefined {
-  let values: Options;
   try {
-    ({ values } = parseArgs({
+    const { values } = parseArgs({
       args,
       options: {
         help: { type: 'boolean', short: 'h' },
         status: { type: 'boolean' },
-        'reread-paths': { type: 'boolean' },
-        down: { type: 'string', multiple: true },
-        force: { type: 'boolean' },
+        'count-duplicates': { type: 'boolean' },
       },
-    }));
+    });
+    return Object.keys(values).length <= 1 ? values : undefined;
   } catch {
     return undefined;
   }
-  const { force, ...tasks } = values;
-  const { down = [] } = tasks;
-  const fit =
-    Object.keys(tasks).length <= 1 && down.length <= 1 && (force === undefined || down.length === 1);
-  return fit ? values : undefined;
 }
 
 /**
@@ -83,20 +75,18 @@ async function migrate(
   const knex = openForMigrations(database);
   try {
     await reachOrExplain(knex, { waitMs: databaseWaitMs, log });
-    const lines = await work(knex, options);
+    const lines = await useOrExplain(() => work(knex, options));
     return lines.length > 0 ? lines : ['nothing to do'];
   } finally {
-    await closeDatabase(knex, database);
+    await closeDatabase(knex);
   }
 }
 
 /** Resolves with a line for each thing done or reported. */
 async function work(knex: Knex, options: Options): Promise<string[]> {
-  const [down] = options.down ?? [];
-  if (down !== undefined) return (await migrateDown(knex, down, options)) ? [`rolled back ${down}`] : [];
-  if (options['reread-paths'] === true) {
-    const changes = await rereadShapes(knex);
-    return changes > 0 ? [`changed shapes: ${changes}`] : [];
+  if (options['count-duplicates'] === true) {
+    const routes = await countDuplicates(knex);
+    return routes > 0 ? [`counted routes: ${routes}`] : [];
   }
   if (options.status === true) {
     const { applied, pending } = await migrationStatus(knex);

@@ -7,8 +7,6 @@ import { type Config, ConfigError } from '../settings/config.js';
 import { unknownSettings } from '../settings/reader.js';
 import type { TokenConfig } from '../settings/tokens.js';
 import { unsupportedTraceVariables } from '../settings/traces.js';
-import { reachDatabase } from '../store/database.js';
-import { troubleWith } from '../store/driver-errors.js';
 
 /**
  * Describes why a program cannot start, for a terminal. Only a `ConfigError`, whose text is our own, may have several
@@ -30,19 +28,6 @@ export async function openOrExplain<T>(failure: string, open: () => T | Promise<
     return await open();
   } catch (error) {
     throw explained(failure, error);
-  }
-}
-
-/**
- * Waits for the database, as `reachDatabase` does.
- *
- * @throws Error with the setting, and in one line whether the database is away, refuses the login, or what else is wrong
- */
-export async function reachOrExplain(...reach: Parameters<typeof reachDatabase>): Promise<void> {
-  try {
-    await reachDatabase(...reach);
-  } catch (error) {
-    throw explained(troubleWith(error), error);
   }
 }
 

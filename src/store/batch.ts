@@ -3,7 +3,7 @@ import type { Signal } from '../registry/route-store.js';
 /** An entry that waits for the database until its signal is aborted. */
 export interface Waiting {
   readonly signal: Signal | undefined;
-  /** The most bytes that it takes in a statement; default: few. */
+  /** The bytes that it takes in a statement; default: few. */
   readonly bytes?: number;
 }
 
@@ -13,41 +13,26 @@ export function isWanted({ signal }: Waiting): boolean {
 }
 
 /** The caller no longer wanted the outcome when the statement could be sent. */
-export class NotSent extends Error {
-  override readonly name = 'NotSent';
+export class CancelledBeforeSend extends Error {
+  override readonly name = 'CancelledBeforeSend';
 
   constructor() {
     super('The call ended before its statement was sent.');
   }
 }
 
-/** The most entries of one statement: enough to share its cost, few enough to keep it short. */
-const MAX_BATCH = 64;
 /** The most bytes of one statement's entries: less than 1 MiB, the least `max_allowed_packet` in use. */
 const MAX_BATCH_BYTES = 1_000_000;
 
 /** How many statements of one kind may run at a time. All kinds together have at most the connections of the pool. */
 interface Pace {
   /** The most concurrent statements while the waiting calls do not fill a batch. */
-  readonly most: number;
-  /** The most concurrent statements while they do: a distant database serves more only with concurrency. */
-  readonly mostWhenFull: number;
-  /** The most entries of one statement; default: 64. */
-  readonly longest?: number;
+  readonly maxConcurrent: number;
+  /** The most while they do, since a distant database serves more only with concurrency; default: as many. */
+  readonly maxConcurrentWhenFull?: number;
+  /** The most entries of one statement; default: 64, enough to share its cost, and few enough to keep it short. */
+  readonly maxBatch?: number;
 }
-
-const PACES = {
-  /** A second statement is sent alongside the first as soon as a call is waiting. */
-  'at once': { most: 2, mostWhenFull: 4 },
-  /** For statements whose fixed cost to the database exceeds the cost of their entries. */
-  'when full': { most: 1, mostWhenFull: 4 },
-  /** For transactions, which keep a connection for several round trips. */
-  'in turn': { most: 1, mostWhenFull: 2 },
-  /** For rows of which one may be refused or wait, and the others are not to wait for it. */
-  alone: { most: 4, mostWhenFull: 4, longest: 1 },
-  /** For rows that are likely to wait for a lock, each with a connection of its own. */
-  'alone, locked': { most: 2, mostWhenFull: 2, longest: 1 },
-} as const satisfies Record<string, Pace>;
 
 /** An entry of the queue, with the promise of its outcome. */
 interface Queued<Entry, Outcome> {
@@ -64,10 +49,9 @@ interface Queued<Entry, Outcome> {
  *   in order
  */
 export function batched<Entry extends Waiting, Outcome>(
-  pace: keyof typeof PACES,
+  { maxConcurrent, maxConcurrentWhenFull = maxConcurrent, maxBatch = 64 }: Pace,
   run: (entries: readonly Entry[]) => Promise<readonly (Outcome | Error)[]>,
 ): (entry: Entry) => Promise<Outcome> {
-  const { most, mostWhenFull, longest = MAX_BATCH }: Pace = PACES[pace];
   const queue: Queued<Entry, Outcome>[] = [];
   let underWay = 0;
   /** How many entries at the head of the queue came in an earlier iteration of the event loop. */
@@ -76,13 +60,13 @@ export function batched<Entry extends Waiting, Outcome>(
 
   function sendReady(): void {
     while (ready > 0) {
-      const length = lengthOfBatch(queue, longest);
-      const isFull = length === longest || length < queue.length;
-      if (underWay >= (isFull ? mostWhenFull : most)) return;
+      const length = lengthOfBatch(queue, maxBatch);
+      const isFull = length === maxBatch || length < queue.length;
+      if (underWay >= (isFull ? maxConcurrentWhenFull : maxConcurrent)) return;
       ready = Math.max(ready - length, 0);
       const batch = queue.splice(0, length).filter((queued) => {
         const wanted = isWanted(queued.entry);
-        if (!wanted) queued.reject(new NotSent());
+        if (!wanted) queued.reject(new CancelledBeforeSend());
         return wanted;
       });
       if (batch.length > 0) void settle(batch);
@@ -122,8 +106,8 @@ export function batched<Entry extends Waiting, Outcome>(
 }
 
 /** How many entries at the head of the queue form a batch: at least one. */
-function lengthOfBatch(queue: readonly { readonly entry: Waiting }[], longest: number): number {
-  const most = Math.min(queue.length, longest);
+function lengthOfBatch(queue: readonly { readonly entry: Waiting }[], maxBatch: number): number {
+  const most = Math.min(queue.length, maxBatch);
   let bytes = 0;
   for (let length = 0; length < most; length++) {
     bytes += queue[length]?.entry.bytes ?? 0;

@@ -1,11 +1,8 @@
-import { accessSync, closeSync, constants, mkdirSync, openSync, statSync } from 'node:fs';
 import { connect, isIP, type Socket } from 'node:net';
-import { dirname, resolve } from 'node:path';
-import { performance } from 'node:perf_hooks';
-import { setTimeout as delay } from 'node:timers/promises';
 import createKnex, { type Knex } from 'knex';
 import type { Database, MysqlDatabase, MysqlTls } from '../settings/database-url.js';
 import { classify } from './driver-errors.js';
+import { requireWritable } from './embedded-file.js';
 import { SESSION_FOR_MIGRATIONS, sessionForCalls, setUpSession, type Variables } from './session.js';
 
 /** How long a call waits for a free connection, in milliseconds: less than the default deadline of a call. */
@@ -58,15 +55,25 @@ export function addressOf(knex: Knex): string | undefined {
   return (knex.userParams as { readonly address?: string } | undefined)?.address;
 }
 
-/** Whether an open database is MySQL or MariaDB; otherwise it is the embedded one. */
-export function isMysql(knex: Knex): boolean {
-  return addressOf(knex) !== undefined;
+/** The engines: MySQL or MariaDB, and the embedded one. */
+export type Engine = Database['engine'];
+
+/** By the names of Knex, under one of which libsql is installed. */
+const ENGINES: Readonly<Record<string, Engine>> = { mysql2: 'mysql', 'better-sqlite3': 'sqlite' };
+
+/** The engine of an open database, or of a transaction in it. */
+export function engineOf(knex: Knex): Engine {
+  const { client } = (knex.client as Knex.Client).config;
+  const engine = ENGINES[String(client)];
+  if (engine === undefined)
+    throw new Error(`Knex has opened no database of this service: ${String(client)}.`);
+  return engine;
 }
 
 /** Closes all connections. The file of the embedded database is then complete, and its write-ahead log is empty. */
-export async function closeDatabase(knex: Knex, { engine }: Database): Promise<void> {
+export async function closeDatabase(knex: Knex): Promise<void> {
   // If the checkpoint fails, for example on a full disk, nothing is lost: the log stays next to the file.
-  if (engine === 'sqlite') {
+  if (engineOf(knex) === 'sqlite') {
     await knex.raw(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`).catch(ignore);
     await knex.raw('PRAGMA wal_checkpoint(TRUNCATE)').catch(ignore);
   }
@@ -114,6 +121,8 @@ function openMysql(
       database,
       charset: 'utf8mb4',
       timezone: 'Z',
+      // An `INSERT` counts the rows that it stores, without those that it leaves out.
+      flags: ['-FOUND_ROWS'],
       connectTimeout: CONNECT_TIMEOUT_MS,
     },
     acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
@@ -173,7 +182,6 @@ function openEmbedded(filename: string, busyMs: number): Knex {
   // Calls wait only once the database is open.
   let openingMs = BUSY_TIMEOUT_MS;
   const knex = createKnex({
-    // libsql, installed under the name by which Knex loads this interface.
     client: 'better-sqlite3',
     log: SILENT,
     compileSqlOnError: false,
@@ -260,39 +268,6 @@ function tlsOptions({ ca, checksHost, cert, key }: MysqlTls, host: string, port:
   return { ssl, host: `${host}.`, stream: () => connect({ host, port, noDelay: true, keepAlive: true }) };
 }
 
-const { R_OK, W_OK, X_OK } = constants;
-
-/**
- * Creates the folder and the file of the embedded database if they are missing, open to their owner alone, and checks that
- * the files can be written. SQLite itself would open read-only files, and fail only at the first insert.
- *
- * @throws Error with a sentence that names the file by its full path, the cause and the remedy
- */
-export function requireWritable(file: string): void {
-  const path = resolve(file);
-  const folder = dirname(path);
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const present = [path, `${path}-wal`, `${path}-shm`].filter((each) => kindOf(each) === 'file');
-    for (const each of present) accessSync(each, R_OK | W_OK);
-    if (present.length < 3) accessSync(folder, W_OK | X_OK);
-    // Before SQLite does, which would let others read it. The files beside it get the same mode.
-    closeSync(openSync(path, 'a', 0o600));
-  } catch (error) {
-    throw new Error(
-      `The embedded database ${path} cannot be written: ${(error as Error).message}. Let this user write the file and its folder, or name another file in DATABASE_URL.`,
-      { cause: error },
-    );
-  }
-}
-
-function kindOf(path: string): 'file' | 'none' {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  if (stats === undefined) return 'none';
-  if (stats.isDirectory()) throw new Error(`${path} is a folder`);
-  return 'file';
-}
-
 /** The connections of a pool, and the statements that wait for one. */
 export interface PoolFigures {
   readonly used: number;
@@ -312,50 +287,4 @@ export function poolFigures(knex: Knex): PoolFigures {
   const { pool } = knex.client as { pool?: Pool };
   if (pool === undefined) return { used: 0, free: 0, waiting: 0 };
   return { used: pool.numUsed(), free: pool.numFree(), waiting: pool.numPendingAcquires() };
-}
-
-/** The pauses between attempts, in milliseconds: each is twice the previous one, up to the longest. */
-const FIRST_PAUSE_MS = 200;
-const LONGEST_PAUSE_MS = 2_000;
-
-interface DatabaseWait {
-  /** How long to keep trying while it cannot be reached, in milliseconds; 0 tries once. */
-  readonly waitMs: number;
-  /** Aborts the wait. */
-  readonly stop?: AbortSignal | undefined;
-  /** Called when the wait begins and when the database responds. */
-  readonly log: (line: string) => void;
-  /** Pauses between attempts, in milliseconds; rejects when `stop` is aborted. Default: a timer. */
-  readonly pause?: (ms: number, stop: AbortSignal | undefined) => Promise<unknown>;
-}
-
-/**
- * Resolves when the database responds. Waits for a database that cannot be reached, but not for one that refuses the
- * login.
- *
- * @throws Error of the driver when the database does not respond in time; `AbortError` when stopped
- */
-export async function reachDatabase(
-  knex: Knex,
-  { waitMs, stop, log, pause = pauseFor }: DatabaseWait,
-): Promise<void> {
-  const giveUpAt = performance.now() + waitMs;
-  let pauseMs = FIRST_PAUSE_MS;
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await knex.raw('SELECT 1');
-      if (attempt > 1) log('the database answers');
-      return;
-    } catch (error) {
-      const leftMs = giveUpAt - performance.now();
-      if (leftMs <= 0 || classify(error).retry === undefined) throw error;
-      if (attempt === 1) log(`waiting up to ${waitMs / 1_000} s for the database`);
-      await pause(Math.min(pauseMs, leftMs), stop);
-      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
-    }
-  }
-}
-
-function pauseFor(ms: number, stop: AbortSignal | undefined): Promise<void> {
-  return delay(ms, undefined, { signal: stop });
 }

@@ -39,6 +39,8 @@ const GRANT_NUMBERS: ReadonlySet<number | undefined> = new Set([
   ER_TABLEACCESS_DENIED_ERROR,
   ER_COLUMNACCESS_DENIED_ERROR,
 ]);
+/** Of a row that is stored already, an `INSERT` updates the id to what it is. */
+const GRANTS: Readonly<Record<string, string>> = { insert: 'INSERT or UPDATE', select: 'SELECT' };
 
 /** The name of Knex's error for a connection or a response that did not arrive in time. */
 const TIMEOUT = 'KnexTimeoutError';
@@ -62,8 +64,6 @@ interface Consequences {
 const UNAVAILABLE = { failure: 'STORE_UNAVAILABLE' } as const;
 
 const CLASSES = {
-  /** A key exists already. */
-  conflict: {},
   /** A value of a row, or the length of the statement. */
   'row refused': {},
   /** The statement itself; any other of this kind would be refused, too. */
@@ -123,23 +123,20 @@ const BY_NUMBER: ReadonlyMap<number, ErrorClass> = new Map([
 const BY_STATE: ReadonlyMap<string, ErrorClass> = new Map([
   ['08004', 'crowded'],
   ['22', 'row refused'],
-  // A violated constraint: here always a key that exists already.
-  ['23', 'conflict'],
+  // A violated constraint.
+  ['23', 'row refused'],
   ['28', 'login refused'],
   // The statement's syntax or access.
   ['42', 'statement refused'],
 ]);
 
-/** Codes of Node's sockets and of mysql2. */
+/** Codes of Node's sockets and of mysql2, once a connection is open. */
 const BY_CODE: ReadonlyMap<string | undefined, ErrorClass> = new Map([
   ['ECONNRESET', 'lost'],
   ['EPIPE', 'lost'],
   ['PROTOCOL_CONNECTION_LOST', 'lost'],
-  ['ECONNREFUSED', 'unreachable'],
   ['EHOSTUNREACH', 'unreachable'],
   ['ENETUNREACH', 'unreachable'],
-  ['ENOTFOUND', 'unreachable'],
-  ['EAI_AGAIN', 'unreachable'],
   ['ETIMEDOUT', 'unreachable'],
   ['HANDSHAKE_SSL_ERROR', 'unusable'],
   ['HANDSHAKE_NO_SSL_SUPPORT', 'unusable'],
@@ -151,29 +148,35 @@ export function classify(error: unknown): Classified {
   return { kind, ...CLASSES[kind] };
 }
 
-function classOf({ errno = 0, sqlState = '', code, name }: DriverError): ErrorClass {
+function classOf({ errno = 0, sqlState = '', code, name, syscall, errors }: DriverError): ErrorClass {
   // Most errors of servers have the generic SQLSTATE `HY000`, or none.
   if (errno >= FIRST_SERVER_ERROR)
     return BY_NUMBER.get(errno) ?? BY_STATE.get(sqlState) ?? BY_STATE.get(sqlState.slice(0, 2)) ?? 'doubtful';
   if (name === TIMEOUT) return 'unreachable';
   if (code?.startsWith('SQLITE_') === true) return classOfSqlite(code);
+  // Whatever kept a connection from being opened, be it on this machine; an address may stand for several.
+  if (errors !== undefined || CONNECTING.has(syscall)) return 'unreachable';
   return BY_CODE.get(code) ?? 'other';
 }
 
+/** What Node calls for a new connection. */
+const CONNECTING: ReadonlySet<string | undefined> = new Set(['connect', 'getaddrinfo']);
+
 function classOfSqlite(code: string): ErrorClass {
   if (code.startsWith('SQLITE_BUSY')) return 'busy';
-  if (code.startsWith('SQLITE_CONSTRAINT'))
-    return /_(?:UNIQUE|PRIMARYKEY)$/.test(code) ? 'conflict' : 'row refused';
+  if (code.startsWith('SQLITE_CONSTRAINT')) return 'row refused';
   return UNUSABLE_FILE.test(code) ? 'unusable' : 'other';
 }
 
-/** Says, without a final dot, why the database cannot be used at the start. */
-export function troubleWith(error: unknown): string {
-  const { kind } = classify(error);
-  if (kind === 'login refused') return 'The database named by DATABASE_URL refuses the login';
-  return kind === 'lost' || kind === 'unreachable'
-    ? 'The database named by DATABASE_URL cannot be reached'
-    : 'The database named by DATABASE_URL cannot be used';
+/** Whether the error is one of a database or its driver. */
+export function isOfDatabase(error: unknown): boolean {
+  const { code, errno } = facts(error);
+  return code !== undefined || errno !== undefined;
+}
+
+/** Whether the user has no grant for the statement. */
+export function lacksGrant(error: unknown): boolean {
+  return GRANT_NUMBERS.has(facts(error).errno);
 }
 
 /** Whether the connection to MySQL ended with this error, so that whatever is sent over it later fails as well. */
@@ -201,7 +204,8 @@ export class DatabaseError extends Error {
     const silent = code === undefined && errno === undefined;
     const answer = silent ? 'nothing in time' : (code ?? 'an error without a name');
     const database = address === undefined ? 'The database' : `The database at ${address}`;
-    const grant = GRANT_NUMBERS.has(errno) ? /^\w+/.exec(sql ?? '')?.[0].toUpperCase() : undefined;
+    const verb = lacksGrant({ errno }) ? /^(?:explain )?(\w+)/.exec(sql ?? '')?.[1] : undefined;
+    const grant = GRANTS[verb ?? ''];
     const remedy = grant === undefined ? '' : ` Its user lacks the grant ${grant} on the table routes.`;
     super(`${database} answered ${answer} (${errno ?? 'no number'}).${remedy}`);
     delete this.stack;
@@ -233,7 +237,7 @@ export function translate(error: unknown, address?: string): unknown {
   if (error instanceof UnfitSession) return storeUnavailable(error);
   const { errno, code, sql, name } = facts(error);
   const timedOut = name === TIMEOUT;
-  if (code === undefined && errno === undefined && !timedOut) return error;
+  if (!isOfDatabase(error) && !timedOut) return error;
   const bare = new DatabaseError(timedOut ? {} : { code, errno, sql }, address);
   const { failure } = classify(error);
   if (failure === 'DEADLINE_EXCEEDED') return new Failure(failure, DEADLINE_PASSED, { cause: bare });
@@ -253,6 +257,10 @@ interface DriverError {
   readonly name?: string | undefined;
   /** The statement. */
   readonly sql?: string | undefined;
+  /** What Node called in vain. */
+  readonly syscall?: string | undefined;
+  /** Why none of several addresses could be reached. */
+  readonly errors?: readonly unknown[] | undefined;
   readonly fatal?: boolean | undefined;
 }
 

@@ -2,9 +2,10 @@ import type { Knex } from 'knex';
 import type { InsertOutcome, NewRoute, RouteStore, Signal } from '../registry/route-store.js';
 import type { Route } from '../registry/route.js';
 import { batched } from './batch.js';
+import { type Engine, engineOf } from './database.js';
 import { Inserts } from './inserts.js';
-import { LookUps } from './look-ups.js';
-import { encodeId, mostBytes, toRoute, toRow } from './route-row.js';
+import { keyOf, LookUps } from './look-ups.js';
+import { isId, toRoute, tupleOf } from './route-row.js';
 import {
   RouteStatements,
   type ServedCall,
@@ -15,8 +16,15 @@ import {
 /** A get that is waiting for a route. */
 interface Find extends ServedCall {
   readonly id: string;
-  /** The same id in the database's form. */
-  readonly key: Buffer;
+}
+
+export interface KnexRouteStoreOptions {
+  /** Whether a second route of the same shape is stored or refused. All stores of a database must agree. */
+  readonly duplicates: 'allow' | 'reject';
+  /** Default: none. */
+  readonly observers?: readonly StatementObserver[];
+  /** Whether the database is known to be away, so that each statement is sent but once; default: never. */
+  readonly isAway?: () => boolean;
 }
 
 /**
@@ -24,28 +32,36 @@ interface Find extends ServedCall {
  * query; all calls of a batch settle together. The store does not close its `Knex` instance.
  */
 export class KnexRouteStore implements RouteStore {
+  readonly #refusesDuplicates: boolean;
+  readonly #engine: Engine;
   readonly #observers: StatementObservers;
   readonly #rows: RouteStatements;
   readonly #lookUps: LookUps;
   readonly #inserts: Inserts;
-  readonly #findJoined = batched('at once', (finds: readonly Find[]) => this.#findAll(finds));
+  // A second statement is sent alongside the first as soon as a call is waiting.
+  readonly #findJoined = batched({ maxConcurrent: 2, maxConcurrentWhenFull: 4 }, (finds: readonly Find[]) =>
+    this.#findAll(finds),
+  );
 
-  constructor(knex: Knex, observers: readonly StatementObserver[] = []) {
+  constructor(knex: Knex, { duplicates, observers = [], isAway = () => false }: KnexRouteStoreOptions) {
+    this.#refusesDuplicates = duplicates === 'reject';
+    this.#engine = engineOf(knex);
     this.#observers = new StatementObservers(observers);
-    this.#rows = new RouteStatements(knex, this.#observers);
+    this.#rows = new RouteStatements(knex, this.#observers, isAway);
     this.#lookUps = new LookUps(this.#rows);
     this.#inserts = new Inserts(this.#rows, this.#lookUps);
   }
 
-  async insert(entry: NewRoute, duplicates: 'allow' | 'reject', signal?: Signal): Promise<InsertOutcome> {
-    const row = toRow(entry);
-    return this.#inserts.insert({ entry, row, bytes: mostBytes(row), duplicates, ...this.#served(signal) });
+  async insert(entry: NewRoute, signal?: Signal): Promise<InsertOutcome> {
+    // The column is unique: a route has its shape only where a second one is refused.
+    const stored = { ...entry, shape: this.#refusesDuplicates ? entry.shape : undefined };
+    const tuple = tupleOf(stored, this.#engine);
+    return this.#inserts.insert({ entry: stored, tuple, bytes: tuple.length, ...this.#served(signal) });
   }
 
   find(id: string, signal?: Signal): Promise<Route | undefined> {
-    const key = encodeId(id);
-    if (key === undefined) return Promise.resolve(undefined);
-    return this.#findJoined({ id, key, ...this.#served(signal) });
+    if (!isId(id)) return Promise.resolve(undefined);
+    return this.#findJoined({ id, ...this.#served(signal) });
   }
 
   async findByIdempotencyKey(
@@ -53,15 +69,15 @@ export class KnexRouteStore implements RouteStore {
     idempotencyKey: string,
     signal?: Signal,
   ): Promise<Route | undefined> {
-    const key = { caller: Buffer.from(caller), request_id: Buffer.from(idempotencyKey) };
-    const stored = await this.#lookUps.onWriter({ values: { key }, ...this.#served(signal) });
-    return stored.withKeyOf({ caller, idempotencyKey });
+    const key = { caller, idempotencyKey };
+    const stored = await this.#lookUps.consistent({ values: { key }, ...this.#served(signal) });
+    return stored.keys.get(keyOf(key));
   }
 
-  async findByShape(shape: string, signal?: Signal): Promise<string | undefined> {
-    const values = { shape: Buffer.from(shape) };
-    const stored = await this.#lookUps.onWriter({ values, ...this.#served(signal) });
-    return stored.firstOf(shape)?.id;
+  async findDuplicate(shape: string, signal?: Signal): Promise<string | undefined> {
+    if (!this.#refusesDuplicates) return undefined;
+    const stored = await this.#lookUps.consistent({ values: { shape }, ...this.#served(signal) });
+    return stored.shapes.get(shape)?.id;
   }
 
   ping(): Promise<void> {
@@ -75,9 +91,9 @@ export class KnexRouteStore implements RouteStore {
 
   /** Reads the routes of all finds with one statement; the results are in the order of the finds. */
   async #findAll(finds: readonly Find[]): Promise<(Route | undefined)[]> {
-    const keys = finds.map(({ key }) => key);
-    const found = await this.#rows.withIds(keys, finds);
+    const ids = finds.map(({ id }) => id);
+    const found = await this.#rows.withIds(ids, finds);
     const routes = new Map(found.map(toRoute).map((route) => [route.id, route]));
-    return finds.map(({ id }) => routes.get(id));
+    return ids.map((id) => routes.get(id));
   }
 }

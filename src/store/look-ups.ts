@@ -8,51 +8,41 @@ export function keyOf({ caller, idempotencyKey }: Pick<StoredRoute, 'caller' | '
   return idempotencyKey === undefined ? undefined : `${caller.length} ${caller} ${idempotencyKey}`;
 }
 
-/** Stored routes, by the values that only one of them has. */
-export class StoredRoutes {
-  readonly #ids = new Map<string, Route>();
-  readonly #keys = new Map<string, Route>();
-  readonly #shapes = new Map<string, Route>();
+/** Stored routes, by the values that only one of them has: id, key as `keyOf` has it, and shape. */
+export interface StoredRoutes {
+  readonly ids: ReadonlyMap<string, Route>;
+  readonly keys: ReadonlyMap<string | undefined, Route>;
+  readonly shapes: ReadonlyMap<string | undefined, Route>;
+}
 
-  constructor(stored: readonly StoredRoute[]) {
-    for (const { route, shape, ...rest } of stored) {
-      const key = keyOf(rest);
-      this.#ids.set(route.id, route);
-      if (key !== undefined) this.#keys.set(key, route);
-      if (shape !== undefined) this.#shapes.set(shape, route);
-    }
-  }
-
-  withId(id: string): Route | undefined {
-    return this.#ids.get(id);
-  }
-
-  /** The route with the caller and the idempotency key of another. */
-  withKeyOf(other: Pick<StoredRoute, 'caller' | 'idempotencyKey'>): Route | undefined {
-    return this.#keys.get(keyOf(other) ?? '');
-  }
-
-  /** The first route of a shape. */
-  firstOf(shape: string): Route | undefined {
-    return this.#shapes.get(shape);
-  }
+function byValues(stored: readonly StoredRoute[]): StoredRoutes {
+  const having = (value: (each: StoredRoute) => string | undefined) =>
+    new Map(stored.filter((each) => value(each) !== undefined).map((each) => [value(each), each.route]));
+  return {
+    ids: new Map(stored.map(({ route }) => [route.id, route])),
+    keys: having(keyOf),
+    shapes: having(({ shape }) => shape),
+  };
 }
 
 /** A call that waits for the routes that have some of these values. */
-interface LookUp extends ServedCall {
+export interface LookUp extends ServedCall {
   readonly values: UniqueValues;
 }
 
 /** Look-ups by unique values. Those that come together share a statement, and its result. */
 export class LookUps {
-  /** Finds every route, on the writer. */
-  readonly onWriter: (lookUp: LookUp) => Promise<StoredRoutes>;
+  /** Finds every route, on the writer. A transaction keeps its connection for several round trips. */
+  readonly consistent: (lookUp: LookUp) => Promise<StoredRoutes>;
   /** Cheaper. It may miss routes, since a reader may lag behind the writer. @throws the driver's error */
-  readonly anywhere: (lookUp: LookUp) => Promise<StoredRoutes>;
+  readonly eventual: (lookUp: LookUp) => Promise<StoredRoutes>;
 
   constructor(rows: RouteStatements) {
-    this.onWriter = batched('in turn', sharing(rows.lookUpOnWriter.bind(rows)));
-    this.anywhere = batched('at once', sharing(rows.lookUp.bind(rows)));
+    this.consistent = batched(
+      { maxConcurrent: 1, maxConcurrentWhenFull: 2 },
+      sharing(rows.lookUpOnWriter.bind(rows)),
+    );
+    this.eventual = batched({ maxConcurrent: 2, maxConcurrentWhenFull: 4 }, sharing(rows.lookUp.bind(rows)));
   }
 }
 
@@ -61,7 +51,7 @@ function sharing(
 ): (lookUps: readonly LookUp[]) => Promise<readonly StoredRoutes[]> {
   return async (lookUps) => {
     const values = lookUps.map((each) => each.values);
-    const stored = new StoredRoutes((await send(values, lookUps)).map(toStored));
+    const stored = byValues((await send(values, lookUps)).map(toStored));
     return lookUps.map(() => stored);
   };
 }

@@ -1,119 +1,52 @@
 import type { Knex } from 'knex';
-import type { Database } from '../settings/database-url.js';
-import { isMysql } from './database.js';
-import { endsConnection } from './driver-errors.js';
+import { addressOf, engineOf } from './database.js';
+import { endsConnection, lacksGrant, translate } from './driver-errors.js';
 import { createRoutes } from './migrations/0001-routes.js';
-import { shapesAsText } from './migrations/0002-shapes-as-text.js';
-import { patternShapes, rereadPaths } from './migrations/0003-pattern-shapes.js';
+import { explainInsert } from './route-row.js';
 
-/**
- * A step of the schema. MySQL commits every statement, so an interrupted run leaves some of its changes: each direction
- * must also complete an interrupted run of itself.
- */
+/** A step of the schema. MySQL commits every statement, so it must also complete an interrupted run of itself. */
 export interface Migration {
-  /** Four digits for its order, then its purpose: `0004-owner`. */
+  /** Four digits for its order, then its purpose: `0002-owner`. */
   readonly name: string;
-  /** The table that `down` drops; default: none. */
-  readonly drops?: string;
   up(knex: Knex): Promise<void>;
-  down(knex: Knex): Promise<void>;
 }
 
 /** The migrations of this version, in the order in which they run. */
-export const MIGRATIONS: readonly Migration[] = [createRoutes, shapesAsText, patternShapes];
+export const MIGRATIONS: readonly Migration[] = [createRoutes];
 
-const HISTORY = 'knex_migrations';
-/** Version 0.1.0 recorded a migration with this batch number until it was complete. Knex counts from 1. */
-const INCOMPLETE = 0;
+/** Our own, since another application in the same database may have Knex's `knex_migrations`. */
+const HISTORY = 'route_registry_migrations';
+const EARLIER_HISTORY = 'knex_migrations';
 
 /**
  * Brings the schema up to date and returns the names of the migrations that ran. Waits for a migration in another
  * process. If a run is interrupted, the next one completes it.
  *
- * @throws Error when another process migrates for longer than a minute
+ * @throws Error when an earlier build has made the table, or another process migrates for longer than a minute
  */
 export function migrateUp(knex: Knex, migrations = MIGRATIONS): Promise<string[]> {
   return locked(knex, async (connection) => {
-    if (await connection.schema.hasTable(HISTORY)) {
-      await connection(HISTORY).where({ batch: INCOMPLETE }).del();
-    }
-    await connection.migrate.forceFreeMigrationsLock();
-    // A later version may have migrated already.
-    const config = { migrationSource: sourceOf(migrations), disableMigrationsListValidation: true };
+    await refuseEarlierBuild(connection);
+    const config = {
+      tableName: HISTORY,
+      migrationSource: sourceOf(migrations),
+      // A later version may have migrated already.
+      disableMigrationsListValidation: true,
+    };
+    await connection.migrate.forceFreeMigrationsLock(config);
     const [, names] = (await connection.migrate.latest(config)) as [number, string[]];
     return names;
   });
 }
 
-interface Rollback {
-  /** Whether a table with rows may be dropped; default: no. */
-  readonly force?: boolean;
-  readonly migrations?: readonly Migration[];
-}
-
-/**
- * Rolls the newest migration back, with the data that it made room for. Resolves with whether it was applied: since it is
- * named, a repeated call never rolls back another one. Waits for other processes and completes an interrupted run, as
- * `migrateUp` does.
- *
- * @throws Error when this version has no such migration, or a newer one is applied; when it would drop a table with rows
- *   without `force`, or `force` is given and it drops none; when another process migrates for longer than a minute
- */
-export async function migrateDown(
-  knex: Knex,
-  name: string,
-  { force = false, migrations = MIGRATIONS }: Rollback = {},
-): Promise<boolean> {
-  const migration = migrations.find((each) => each.name === name);
-  if (migration === undefined)
-    throw new Error(
-      `${JSON.stringify(name)} is no migration of this version, which has ${migrations.map((each) => each.name).join(', ')}.`,
-    );
-  const { drops } = migration;
-  if (force && drops === undefined)
-    throw new Error(`Rolling ${name} back drops no table. Leave out --force.`);
-  return locked(knex, async (connection) => {
-    // In the order of their numbers, with one that 0.1.0 has not completed.
-    const applied = (await connection.schema.hasTable(HISTORY))
-      ? await connection(HISTORY).orderBy('name').pluck<string[]>('name')
-      : [];
-    if (!applied.includes(name)) return false;
-    const newest = applied.at(-1) ?? name;
-    if (newest !== name) throw new Error(`${name} is not the newest migration. Roll ${newest} back first.`);
-    if (drops !== undefined && !force && (await hasRows(connection, drops)))
-      throw new Error(
-        `Rolling ${name} back drops the table ${drops}, which has rows. Back it up, then repeat this with --force.`,
-      );
-    await connection.migrate.forceFreeMigrationsLock();
-    await connection.migrate.down({ migrationSource: sourceOf(migrations), name });
-    return true;
-  });
-}
-
-/** Whether there is such a table, and a row in it. */
-async function hasRows(knex: Knex, table: string): Promise<boolean> {
-  return (await knex.schema.hasTable(table)) && (await knex(table).first(knex.raw('1'))) !== undefined;
-}
-
-/**
- * Gives every route the shape that this version gives it, if another version has stored it meanwhile. Resolves with the
- * number of changed routes; can safely run again. Instances of this version may run: the embedded database is locked only
- * for a batch at a time.
- *
- * @throws Error when the database has not exactly the migrations of this version, or another process migrates for longer
- *   than a minute
- */
-export async function rereadShapes(knex: Knex, migrations = MIGRATIONS): Promise<number> {
-  const { applied, pending } = await migrationStatus(knex, migrations);
-  if (pending.length > 0)
-    throw new Error(`The database lacks ${pending.join(', ')}. Migrate it first, without options.`);
-  if (applied.length > migrations.length)
-    throw new Error(
-      `A later version has migrated the database (${String(applied.at(-1))}). Use that version.`,
-    );
-  return isMysql(knex)
-    ? locked(knex, (connection) => rereadPaths(connection))
-    : rereadPaths(knex, (work) => locked(knex, work));
+/** Builds before the first version recorded their migrations in Knex's table, and had other columns. */
+async function refuseEarlierBuild(knex: Knex): Promise<void> {
+  if ((await knex.schema.hasTable(HISTORY)) || !(await knex.schema.hasTable(EARLIER_HISTORY))) return;
+  const made: unknown = await knex(EARLIER_HISTORY).where({ name: '0001-routes' }).first('name');
+  if (made === undefined || !(await knex.schema.hasColumn('routes', 'shape'))) return;
+  throw new Error(
+    'The database in DATABASE_URL was made by a build before the first version, whose table routes has another form: name an empty one.',
+  );
 }
 
 /**
@@ -125,7 +58,7 @@ export async function migrationStatus(
   migrations = MIGRATIONS,
 ): Promise<{ applied: string[]; pending: string[] }> {
   const applied = (await knex.schema.hasTable(HISTORY))
-    ? await knex(HISTORY).whereNot({ batch: INCOMPLETE }).orderBy('name').pluck<string[]>('name')
+    ? await knex(HISTORY).orderBy('name').pluck<string[]>('name')
     : [];
   const pending = migrations.map(({ name }) => name).filter((name) => !applied.includes(name));
   return { applied, pending };
@@ -135,7 +68,9 @@ function sourceOf(migrations: readonly Migration[]): Knex.MigrationSource<Migrat
   return {
     getMigrations: () => Promise.resolve([...migrations]),
     getMigrationName: ({ name }) => name,
-    getMigration: (migration) => Promise.resolve(migration),
+    // Knex demands a way down, too. There is none: the previous version runs on the new schema.
+    getMigration: (migration) =>
+      Promise.resolve({ ...migration, down: () => Promise.reject(new Error('There is no way down.')) }),
   };
 }
 
@@ -144,22 +79,30 @@ function sourceOf(migrations: readonly Migration[]): Knex.MigrationSource<Migrat
  * migrated if necessary. MySQL is never migrated here, since many instances may share it.
  *
  * @returns the version of the schema: the number of its migrations
- * @throws Error with a remedy in one line, when MySQL's schema lacks a migration
+ * @throws Error with a remedy in one line, when MySQL's schema lacks a migration, or the user a grant for creates
  */
-export async function ensureSchema(
-  knex: Knex,
-  { engine }: Database,
-  migrations = MIGRATIONS,
-): Promise<number> {
+export async function ensureSchema(knex: Knex, migrations = MIGRATIONS): Promise<number> {
   const { applied, pending } = await migrationStatus(knex, migrations);
-  if (pending.length > 0) {
-    if (engine === 'mysql')
-      throw new Error(
-        'The database schema is out of date. Update it with: node dist/migrate.js (from sources: npm run migrate)',
-      );
-    await migrateUp(knex, migrations);
+  const isEmbedded = engineOf(knex) === 'sqlite';
+  if (pending.length > 0 && !isEmbedded) {
+    await refuseEarlierBuild(knex);
+    throw new Error(
+      'The database schema is out of date. Update it with: node dist/migrate.js (from sources: npm run migrate)',
+    );
   }
+  if (pending.length > 0) await migrateUp(knex, migrations);
+  if (!isEmbedded) await requireGrants(knex);
   return applied.length + pending.length;
+}
+
+/** Explains an `INSERT`, for which the user needs the same grants. @throws Error that names those that are missing */
+async function requireGrants(knex: Knex): Promise<void> {
+  try {
+    await knex.raw(explainInsert());
+  } catch (error) {
+    // Whatever else is wrong, perhaps for a moment, is not the user's lack of a grant.
+    if (lacksGrant(error)) throw translate(error, addressOf(knex));
+  }
 }
 
 /** How long a migration waits for another process's migration of a MySQL database, in milliseconds. */
@@ -177,7 +120,12 @@ const LOCK = "concat('route-registry ', left(sha2(database(), 256), 40))";
  * @throws Error when another process holds the lock for longer
  */
 export function locked<T>(knex: Knex, work: (connection: Knex) => Promise<T>, waitMs = WAIT_MS): Promise<T> {
-  return isMysql(knex) ? lockedByName(knex, work, waitMs) : lockedByWriting(knex, work);
+  switch (engineOf(knex)) {
+    case 'mysql':
+      return lockedByName(knex, work, waitMs);
+    case 'sqlite':
+      return lockedByWriting(knex, work);
+  }
 }
 
 /** Uses a Knex transaction, since it keeps one connection to the end, even if its statements commit. */
@@ -215,9 +163,19 @@ async function lockedByName<T>(
 }
 
 /** Writes in the first statement, which makes SQLite wait for the write lock as it does at `BEGIN IMMEDIATE`. */
-function lockedByWriting<T>(knex: Knex, work: (connection: Knex) => Promise<T>): Promise<T> {
-  return knex.transaction(async (connection) => {
+async function lockedByWriting<T>(knex: Knex, work: (connection: Knex) => Promise<T>): Promise<T> {
+  let failure: unknown;
+  const result = knex.transaction(async (connection) => {
+    connection.on('query-error', (error: unknown) => {
+      failure ??= error;
+    });
     await connection.raw('PRAGMA user_version = 0');
     return work(connection);
   });
+  try {
+    return await result;
+  } catch (error) {
+    // A full disk has ended the transaction already, and Knex reports a rollback that failed.
+    throw failure ?? error;
+  }
 }

@@ -1,22 +1,42 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { isWanted, NotSent, type Waiting } from './batch.js';
-import { addressOf, discard, isMysql } from './database.js';
+import { CancelledBeforeSend, isWanted, type Waiting } from './batch.js';
+import { addressOf, discard, type Engine, engineOf } from './database.js';
 import { classify, DatabaseError, storeUnavailable, translate, UnfitSession } from './driver-errors.js';
-import {
-  boundInsertOf,
-  literalInsertOf,
-  type NewRouteRow,
-  type RouteRow,
-  selectOfIds,
-  selectOfValues,
-  type StoredRow,
-  type UniqueValues,
-} from './route-row.js';
+import { insertOf, type Row, selectOfIds, selectOfValues, type UniqueValues } from './route-row.js';
 import { requireNoTransaction } from './session.js';
 
-/** Ends a transaction on MySQL, whatever its `completion_type`: no other one follows, and the connection stays. */
-const COMMIT = 'commit and no chain no release';
+/** What differs between the engines. */
+interface Dialect {
+  readonly commit: string;
+  /**
+   * Whether an `INSERT` has stored so many rows, and so all of its own. Otherwise it left some out.
+   *
+   * @throws UnfitSession when nothing of it is committed
+   */
+  readonly hasStored: (answer: unknown, rows: number) => boolean;
+  readonly rowsIn: (answer: unknown) => Row[];
+}
+
+const DIALECTS: Record<Engine, Dialect> = {
+  mysql: {
+    // Whatever its `completion_type`: no other transaction follows, and the connection stays.
+    commit: 'commit and no chain no release',
+    hasStored(answer, rows) {
+      const [{ insertId, affectedRows, ...status }] = answer as [Record<'insertId' | 'affectedRows', number>];
+      // Behind a proxy, this server need not be the one whose session was read back.
+      requireNoTransaction(status);
+      // Either would do, but a proxy may drop the id, and change the flag by which rows are counted.
+      return insertId === 0 && affectedRows >= rows;
+    },
+    rowsIn: (answer) => (answer as [Row[]])[0],
+  },
+  sqlite: {
+    commit: 'commit',
+    hasStored: (answer, rows) => (answer as { readonly changes: number }).changes === rows,
+    rowsIn: (answer) => answer as Row[],
+  },
+};
 
 /** The time limit of a health check once it is sent, in milliseconds; its connection is then discarded. */
 const CHECK_LIMIT_MS = 2_000;
@@ -34,90 +54,79 @@ export interface ServedCall extends Waiting {
   readonly captured: Captured;
 }
 
-/** A row to insert, and the call that wants it. */
-export interface RowOfCall<Call> {
-  readonly call: Call;
-  readonly row: NewRouteRow;
+/** A call that wants a row to be stored. */
+export interface InsertCall extends ServedCall {
+  /** The row, as `tupleOf` writes it. */
+  readonly tuple: string;
 }
 
-/** How an `INSERT` ended. */
-interface Inserted<Call> {
-  /** The rows of its last attempt. */
-  readonly sent: readonly RowOfCall<Call>[];
-  /** Undefined if all of them are stored. */
-  readonly refusal?: Refusal;
-}
-
-/**
- * Why the database refused one of the rows, or gave up waiting for its lock: this attempt stored none of them. An earlier
- * one may have stored them without a response.
- */
-export interface Refusal {
-  readonly kind: 'conflict' | 'row refused' | 'locked';
-  /** As `translated` returns it. */
-  readonly error: unknown;
-}
+/** How an `INSERT` ended for one of its rows. */
+export type Inserted =
+  /** All of its rows are stored, or only some: the others are stored already, or their key or shape is. */
+  | { readonly kind: 'all' | 'some'; readonly error?: undefined }
+  /** The database refused one of the rows, or gave up waiting for its lock, and stored none of them. */
+  | { readonly kind: 'row refused' | 'locked'; readonly error: Error };
 
 /**
  * The statements on the table `routes`, the same on every engine. They are retried while a retry may succeed, and fail
- * with the registry's errors, or with `NotSent` once no call wants them.
+ * with the registry's errors, or with `CancelledBeforeSend` once no call wants them.
  */
 export class RouteStatements {
   readonly #knex: Knex;
   readonly #observers: StatementObservers;
-  readonly #isMysql: boolean;
+  readonly #engine: Engine;
+  readonly #isAway: () => boolean;
   /** The calls whose row an attempt without an answer may have stored. */
   readonly #perhapsStored = new WeakSet<ServedCall>();
 
-  constructor(knex: Knex, observers: StatementObservers) {
+  /** @param isAway whether the database is known to be away, so that a retry would only keep the calls waiting */
+  constructor(knex: Knex, observers: StatementObservers, isAway: () => boolean) {
     this.#knex = knex;
     this.#observers = observers;
-    this.#isMysql = isMysql(knex);
+    this.#engine = engineOf(knex);
+    this.#isAway = isAway;
   }
 
   /**
-   * Inserts rows in one commit, or none of them.
+   * Inserts rows in one commit, but for those that are stored already, or whose key or shape is.
    *
-   * @param rowsOf the rows to insert for the calls that are wanted when there is a connection
+   * @returns how it ended, or an error, for each call in order
    */
-  async insert<Call extends ServedCall>(
-    calls: readonly Call[],
-    rowsOf: (wanted: readonly Call[]) => readonly RowOfCall<Call>[],
-  ): Promise<Inserted<Call>> {
-    let sent: readonly RowOfCall<Call>[] = [];
+  async insert(calls: readonly InsertCall[]): Promise<(Inserted | Error)[]> {
+    let sent: readonly InsertCall[] = [];
     let sentAt = 0;
-    const insert = (attempt: number): Promise<void> =>
-      this.#connected(calls, (connection, wanted) => {
-        sent = rowsOf(wanted);
-        sentAt = performance.now();
-        return this.#insertOnce(connection, sent, attempt);
-      });
     try {
-      await inAttempts(insert);
-      return { sent };
+      const insert = (attempt: number): Promise<'all' | 'some'> =>
+        this.#connected(calls, (connection, wanted) => {
+          sent = wanted;
+          sentAt = performance.now();
+          return this.#insertOnce(connection, sent, attempt);
+        });
+      const kind = await inAttempts(insert, this.#isAway);
+      const stored = new Set(sent);
+      return calls.map((call) => (stored.has(call) ? { kind } : new CancelledBeforeSend()));
     } catch (error) {
       const { kind } = classify(error);
-      const isLockedRow = kind === 'locked' && performance.now() - sentAt < TABLE_LOCK_MS;
-      const isOfRow = isLockedRow || kind === 'conflict' || kind === 'row refused';
-      const translated = this.translated(error);
-      if (!isOfRow) throw translated;
-      return { sent, refusal: { kind, error: translated } };
+      const isTableLocked = kind === 'locked' && performance.now() - sentAt >= TABLE_LOCK_MS;
+      const isOfRow = kind === 'row refused' || (kind === 'locked' && !isTableLocked);
+      const translated = this.#translated(error);
+      return calls.map((call) => {
+        const failure = this.#failureOf(call, translated);
+        return isOfRow ? { kind, error: failure } : failure;
+      });
     }
   }
 
   async #insertOnce(
     connection: object,
-    sent: readonly RowOfCall<ServedCall>[],
+    calls: readonly InsertCall[],
     attempt: number,
-  ): Promise<void> {
-    const rows = sent.map(({ row }) => row);
-    const calls = sent.map(({ call }) => call);
-    const { text, values } = this.#isMysql ? literalInsertOf(rows) : boundInsertOf(rows);
-    const query: PromiseLike<unknown> = this.#knex.raw(text, values).connection(connection);
+  ): Promise<'all' | 'some'> {
+    const tuples = calls.map(({ tuple }) => tuple);
+    const query: PromiseLike<unknown> = this.#knex.raw(insertOf(tuples, this.#engine)).connection(connection);
     try {
       const answer = await this.#observed(query, { operation: 'INSERT', attempt }, calls);
-      // Behind a proxy, this server need not be the one whose session was read back.
-      if (this.#isMysql) requireNoTransaction((answer as [unknown])[0]);
+      return DIALECTS[this.#engine].hasStored(answer, tuples.length) ? 'all' : 'some';
     } catch (error) {
       if (error instanceof UnfitSession) discard(connection);
       if (classify(error).mayHaveStored === true) for (const call of calls) this.#perhapsStored.add(call);
@@ -126,7 +135,7 @@ export class RouteStatements {
   }
 
   /** The rows with these identifiers, in any order. @param calls those that wait for the rows */
-  withIds(ids: readonly Buffer[], calls: readonly ServedCall[]): Promise<RouteRow[]> {
+  withIds(ids: readonly string[], calls: readonly ServedCall[]): Promise<Row[]> {
     return this.#answered(calls, (connection, wanted, attempt) =>
       this.#selected(connection, selectOfIds(ids), wanted, attempt),
     );
@@ -140,9 +149,9 @@ export class RouteStatements {
    * @param calls those that wait for the rows
    * @throws the driver's error
    */
-  lookUp(values: readonly UniqueValues[], calls: readonly ServedCall[]): Promise<StoredRow[]> {
+  lookUp(values: readonly UniqueValues[], calls: readonly ServedCall[]): Promise<Row[]> {
     return this.#connected(calls, (connection, wanted) =>
-      this.#selected<StoredRow>(connection, selectOfValues(values), wanted, 1),
+      this.#selected(connection, selectOfValues(values), wanted, 1),
     );
   }
 
@@ -150,10 +159,10 @@ export class RouteStatements {
    * As `lookUp`, with the rows of the writer: load balancers that send single reads to lagging readers keep a
    * transaction on it.
    */
-  lookUpOnWriter(values: readonly UniqueValues[], calls: readonly ServedCall[]): Promise<StoredRow[]> {
+  lookUpOnWriter(values: readonly UniqueValues[], calls: readonly ServedCall[]): Promise<Row[]> {
     return this.#answered(calls, (connection, wanted, attempt) =>
       this.#inTransaction(connection, () =>
-        this.#selected<StoredRow>(connection, selectOfValues(values), wanted, attempt),
+        this.#selected(connection, selectOfValues(values), wanted, attempt),
       ),
     );
   }
@@ -163,12 +172,12 @@ export class RouteStatements {
     try {
       await this.#knex('routes').select(this.#knex.raw('1')).limit(1).timeout(CHECK_LIMIT_MS);
     } catch (error) {
-      throw this.translated(error);
+      throw this.#translated(error);
     }
   }
 
   /** A driver's error as the rest of the service knows it. */
-  translated(error: unknown): unknown {
+  #translated(error: unknown): unknown {
     return translate(error, addressOf(this.#knex));
   }
 
@@ -176,9 +185,9 @@ export class RouteStatements {
    * The failure of one of several calls that an error ends. A refusal is the last word only on a row that no earlier
    * attempt may have stored.
    *
-   * @param error as `translated` returns it
+   * @param error as `#translated` returns it
    */
-  failureOf(call: ServedCall, error: unknown): Error {
+  #failureOf(call: ServedCall, error: unknown): Error {
     const isUnknown = error instanceof DatabaseError && this.#perhapsStored.has(call);
     return isUnknown ? storeUnavailable(error) : (error as Error);
   }
@@ -205,15 +214,15 @@ export class RouteStatements {
     read: (connection: object, wanted: readonly ServedCall[], attempt: number) => Promise<Answer>,
   ): Promise<Answer> {
     try {
-      return await inAttempts((attempt) =>
-        this.#connected(calls, (connection, wanted) => read(connection, wanted, attempt)),
-      );
+      const send = (attempt: number): Promise<Answer> =>
+        this.#connected(calls, (connection, wanted) => read(connection, wanted, attempt));
+      return await inAttempts(send, this.#isAway);
     } catch (error) {
-      throw this.translated(error);
+      throw this.#translated(error);
     }
   }
 
-  async #selected<Row = RouteRow>(
+  async #selected(
     connection: object,
     text: string,
     calls: readonly ServedCall[],
@@ -221,7 +230,7 @@ export class RouteStatements {
   ): Promise<Row[]> {
     const query: PromiseLike<unknown> = this.#knex.raw(text).connection(connection);
     const answer = await this.#observed(query, { operation: 'SELECT', attempt }, calls);
-    return rowsOf(answer as RawAnswer<Row>);
+    return DIALECTS[this.#engine].rowsIn(answer);
   }
 
   /**
@@ -237,7 +246,7 @@ export class RouteStatements {
       await send('begin');
       const answer = await read();
       // What has been read is good, however the transaction ends.
-      await send(this.#isMysql ? COMMIT : 'commit').catch(() => {
+      await send(DIALECTS[this.#engine].commit).catch(() => {
         discard(connection);
       });
       return answer;
@@ -252,34 +261,23 @@ export class RouteStatements {
     statement: SentStatement,
     calls: readonly ServedCall[],
   ): Promise<Answer> {
-    const end = this.#observers.begin(
-      statement,
-      calls.map(({ captured }) => captured),
-    );
+    const end = this.#observers.begin(statement, calls);
     try {
       const answer = await query;
       end();
       return answer;
     } catch (error) {
-      end(this.translated(error));
+      end(this.#translated(error));
       throw error;
     }
   }
 }
 
-/** The calls that still want their outcome. @throws NotSent when none of them does */
+/** The calls that still want their outcome. @throws CancelledBeforeSend when none of them does */
 function wantedOf<Call extends Waiting>(calls: readonly Call[]): readonly Call[] {
   const wanted = calls.filter(isWanted);
-  if (wanted.length === 0) throw new NotSent();
+  if (wanted.length === 0) throw new CancelledBeforeSend();
   return wanted;
-}
-
-/** For a raw statement, mysql2 returns the rows and their columns, and the embedded driver returns only the rows. */
-type RawAnswer<Row> = Row[] | [Row[], unknown];
-
-function rowsOf<Row>(answer: RawAnswer<Row>): Row[] {
-  const [first] = answer;
-  return Array.isArray(first) ? first : (answer as Row[]);
 }
 
 /**
@@ -299,10 +297,12 @@ const LONGEST_PAUSE_MS = 1_000;
  * Retries a statement while a retry may succeed. Sending a statement that was already executed must do no harm.
  *
  * @param send receives the number of the attempt, from 1; throws to stop retrying when no caller waits any longer
+ * @param isAway whether no retry is worth its wait
  * @param pauseOf how long to pause after an attempt, in milliseconds
  */
 export async function inAttempts<Answer>(
   send: (attempt: number) => Promise<Answer>,
+  isAway: () => boolean,
   pauseOf: (attempt: number) => number = pauseAfter,
 ): Promise<Answer> {
   for (let attempt = 1; ; attempt++) {
@@ -312,7 +312,7 @@ export async function inAttempts<Answer>(
       // A database that is unreachable at the first attempt is reported at once.
       const { retry } = classify(error);
       const again = retry === 'at once' || (attempt > 1 && retry === 'when reached');
-      if (!again || attempt === MAX_ATTEMPTS) throw error;
+      if (!again || attempt === MAX_ATTEMPTS || isAway()) throw error;
     }
     await delay(pauseOf(attempt));
   }
@@ -378,20 +378,12 @@ export class StatementObservers {
     return this.#observers.length === 0 ? NONE : this.#observers.map((observer) => observer.capture?.());
   }
 
-  /**
-   * Must be called when a statement is about to be sent.
-   *
-   * @param calls the result of `capture` for each call that the statement serves
-   * @returns a function that must be called when the statement ends, with the error if it failed
-   */
-  begin(statement: SentStatement, calls: readonly Captured[]): (error?: unknown) => void {
-    const ends = this.#observers.map((observer, i) =>
-      observer.begin({
-        ...statement,
-        batchSize: calls.length,
-        captured: calls.map((captured) => captured[i]),
-      }),
-    );
+  /** Must be called when a statement is about to be sent; what it returns, when it ends, with the error if it failed. */
+  begin(statement: SentStatement, calls: readonly ServedCall[]): (error?: unknown) => void {
+    const ends = this.#observers.map((observer, i) => {
+      const captured = calls.map((call) => call.captured[i]);
+      return observer.begin({ ...statement, batchSize: calls.length, captured });
+    });
     return (error) => {
       for (const end of ends) end(error);
     };

@@ -1,11 +1,12 @@
 import { createFileRegistry, fromBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { createRouteClient, type RouteClient } from '../../packages/client/src/index.js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
 import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
 import { requestOf } from '../support/requests.js';
+import { errorInfoOf, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
 import { create, get, metadataOf, type Service, startServiceOn, tokenFor } from '../support/service.js';
 
 /** A value for each field that a client sets; all differ from their defaults and from each other. */
@@ -16,10 +17,18 @@ const DEFINITION = {
   handler: 'a-handler',
 };
 
+/** Each of them at its longest. */
+const LONGEST: typeof DEFINITION = {
+  method: 'M'.repeat(32),
+  path: `/:p/${'p'.repeat(2_044)}`,
+  middleware: Array<string>(64).fill('中'.repeat(255)),
+  handler: '😀'.repeat(255),
+};
+
 it('every field of a route has a value here, or is assigned by the service', () => {
   const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
   const fields = registry.getMessage('routing.v1.Route')?.fields.map(({ jsonName }) => jsonName);
-  expect(fields).toEqual(['id', ...Object.keys(DEFINITION), 'createdAt']);
+  expect(fields?.sort()).toEqual(['id', ...Object.keys(DEFINITION), 'createdAt'].sort());
 });
 
 /** One way to call the service. */
@@ -75,6 +84,43 @@ describeOn(engines)('on $name', (engine) => {
       expect(asJson(await ways[getting].get(id))).toEqual(created);
     },
   );
+
+  it.each(Object.entries(LONGEST))(
+    'a repeat that changes only its %s is refused',
+    async (field, value: unknown) => {
+      const headers = {
+        authorization: `Bearer ${tokenFor()}`,
+        'content-type': 'application/json',
+        'idempotency-key': `only-${field}`,
+      };
+      const post = (definition: object): Promise<Response> => {
+        const init = { method: 'POST', headers, body: JSON.stringify(definition) };
+        return fetch(`${service.httpUrl}/v1/routing`, init);
+      };
+      const { id } = asJson(await (await post(DEFINITION)).json());
+      const refusal = await post({ ...DEFINITION, [field]: value });
+      const info = { reason: 'REQUEST_ID_REUSED', metadata: { route_id: id } };
+      expect(errorInfoOf(await richErrorOfResponse(refusal))).toMatchObject(info);
+    },
+  );
+
+  it('every field is kept at its longest, and so is what duplicates share', async () => {
+    const strict = await startServiceOn(engine, {
+      settings: { ROUTE_CACHE_MIB: '0', DUPLICATE_ROUTES: 'reject' },
+    });
+    onTestFinished(() => strict.close());
+    const metadata = metadataOf(tokenFor());
+    const { route } = await create(strict.client, requestOf(LONGEST), metadata);
+    const { id = '' } = route ?? {};
+    const { route: found } = await get(strict.client, id, metadata);
+    expect(found).toMatchObject(LONGEST);
+    const duplicate = { ...LONGEST, path: LONGEST.path.replace('/:p/', '/:q/') };
+    const refusal = richErrorOfCall(await create(strict.client, requestOf(duplicate), metadata));
+    expect(errorInfoOf(refusal)).toMatchObject({ reason: 'ROUTE_EXISTS', metadata: { route_id: id } });
+    const other = { ...LONGEST, path: LONGEST.path.replace(/p$/, 'q') };
+    const { error } = await create(strict.client, requestOf(other), metadata);
+    expect(error).toBeUndefined();
+  });
 });
 
 /** A route in JSON, where a Date is its text. */

@@ -31,15 +31,17 @@ async function expectAlike(
   expect(response.headers.get('retry-after')).toBe(expected.retryAfter);
 }
 
-itOn(engines.slice(1))('both protocols report the same way that $name is unavailable', async (engine) => {
-  const { proxy, url } = await createProxiedDatabase(engine);
-  const service = await runningService({ databaseUrl: url, topology: 'over a channel' });
-  await proxy.close();
-  await expectAlike(
-    service,
-    {},
-    { http: 503, status: 'UNAVAILABLE', reason: 'STORE_UNAVAILABLE', retryAfter: '1' },
-  );
+describe.each(['a port', 'a unix socket'] as const)('over %s', (by) => {
+  itOn(engines.slice(1))('both protocols report the same way that $name is unavailable', async (engine) => {
+    const { proxy, url } = await createProxiedDatabase(engine, by);
+    const service = await runningService({ databaseUrl: url, topology: 'over a channel' });
+    await proxy.close();
+    await expectAlike(
+      service,
+      {},
+      { http: 503, status: 'UNAVAILABLE', reason: 'STORE_UNAVAILABLE', retryAfter: '1' },
+    );
+  });
 });
 
 describe.each(TOPOLOGIES)('with the gateway %s, both protocols report the same way', (topology) => {

@@ -2,7 +2,7 @@ import fc from '../support/fast-check.js';
 import { describe, expect, it } from 'vitest';
 import { Registry, REQUEST_ID_MAX } from '../../src/registry/registry.js';
 import {
-  checkDefinition,
+  readDefinition,
   METHOD_MAX,
   MIDDLEWARE_MAX,
   NAME_MAX,
@@ -42,7 +42,7 @@ describe('the schema of a create request', () => {
   ])('accepts exactly what the registry accepts: %s', (_, arbitrary) => {
     fc.assert(
       fc.property(arbitrary(), (candidate) => {
-        expect(isRouteInput(candidate)).toBe(checkDefinition(candidate).length === 0);
+        expect(isRouteInput(candidate)).toBe(readDefinition(candidate).violations.length === 0);
       }),
       { numRuns: 500 },
     );
@@ -64,7 +64,7 @@ describe('the schema of a create request', () => {
   it.each([1, ...borders])('agrees with the registry at length %d', (length) => {
     for (const change of long(length)) {
       const candidate = { ...VALID, ...change };
-      expect(isRouteInput(candidate)).toBe(checkDefinition(candidate).length === 0);
+      expect(isRouteInput(candidate)).toBe(readDefinition(candidate).violations.length === 0);
     }
   });
 
@@ -81,12 +81,12 @@ describe('the schema of a create request', () => {
 });
 
 describe('the schema of a request id', () => {
-  const store: Pick<RouteStore, 'findByIdempotencyKey'> = {
+  const store: Pick<RouteStore, 'findByIdempotencyKey' | 'findDuplicate'> = {
     findByIdempotencyKey: () => Promise.resolve(undefined),
+    findDuplicate: () => Promise.resolve(undefined),
   };
   const registry = new Registry({
     store: store as RouteStore,
-    duplicates: 'allow',
     now: () => 0,
     newId: () => '',
   });

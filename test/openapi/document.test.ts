@@ -74,7 +74,6 @@ describe('the description of the bearer token', () => {
 describe('the operations', () => {
   const registry = new Registry({
     store: {} as RouteStore,
-    duplicates: 'allow',
     now: () => 0,
     newId: () => '',
   });

@@ -78,7 +78,7 @@ describeOn(engines)('on $name', (engine) => {
     const { pending } = await migrationStatus(knex);
     expect(pending).not.toEqual([]);
     await expect(migrateUp(knex)).resolves.toEqual(pending);
-    await expect(new KnexRouteStore(knex).insert(entryOf(), 'reject')).resolves.toEqual({
+    await expect(new KnexRouteStore(knex, { duplicates: 'reject' }).insert(entryOf())).resolves.toEqual({
       outcome: 'inserted',
     });
     await knex.destroy();

@@ -28,14 +28,14 @@ function storeThat(answers: Partial<RouteStore>): RouteStore {
     insert: () => Promise.resolve<InsertOutcome>({ outcome: 'inserted' }),
     find: () => Promise.resolve(undefined),
     findByIdempotencyKey: () => Promise.resolve(undefined),
-    findByShape: () => Promise.resolve(undefined),
+    findDuplicate: () => Promise.resolve(undefined),
     ping: () => Promise.resolve(),
   };
   return { ...empty, ...answers };
 }
 
-function registryOver(answers: Partial<RouteStore>, duplicates: 'allow' | 'reject' = 'allow'): Registry {
-  return new Registry({ store: storeThat(answers), duplicates, now: () => NOW_MS, newId: () => ID });
+function registryOver(answers: Partial<RouteStore>): Registry {
+  return new Registry({ store: storeThat(answers), now: () => NOW_MS, newId: () => ID });
 }
 
 describe('create', () => {
@@ -159,13 +159,13 @@ describe('check', () => {
     });
   });
 
-  it('reports a duplicate while duplicates are refused', async () => {
-    const registry = registryOver({ findByShape: () => Promise.resolve(EARLIER.id) }, 'reject');
+  it('reports a duplicate that the store refuses', async () => {
+    const registry = registryOver({ findDuplicate: () => Promise.resolve(EARLIER.id) });
     await expect(registry.check(COMMAND)).rejects.toMatchObject({ reason: 'ROUTE_EXISTS' });
   });
 
-  it('accepts the first route of a shape while duplicates are refused', async () => {
-    await expect(registryOver({}, 'reject').check(COMMAND)).resolves.toEqual(COMMAND.definition);
+  it('accepts a route that the store has no duplicate of', async () => {
+    await expect(registryOver({}).check(COMMAND)).resolves.toEqual(COMMAND.definition);
   });
 
   it('reports a request id that was used for another definition', async () => {
@@ -179,13 +179,10 @@ describe('check', () => {
   });
 
   it('accepts a repeat of a create, even while duplicates are refused', async () => {
-    const registry = registryOver(
-      {
-        findByIdempotencyKey: () => Promise.resolve(EARLIER),
-        findByShape: () => Promise.resolve(EARLIER.id),
-      },
-      'reject',
-    );
+    const registry = registryOver({
+      findByIdempotencyKey: () => Promise.resolve(EARLIER),
+      findDuplicate: () => Promise.resolve(EARLIER.id),
+    });
     await expect(registry.check({ ...COMMAND, idempotencyKeys: [KEY] })).resolves.toEqual(COMMAND.definition);
   });
 });

@@ -1,6 +1,6 @@
 import fc from '../support/fast-check.js';
 import { describe, expect, it } from 'vitest';
-import { checkDefinition, type RouteDefinition, sameDefinition, shapeOf } from '../../src/registry/route.js';
+import { readDefinition, type RouteDefinition, sameDefinition, shapeOf } from '../../src/registry/route.js';
 
 const VALID: RouteDefinition = {
   method: 'GET',
@@ -10,7 +10,7 @@ const VALID: RouteDefinition = {
 };
 
 function fieldsOf(change: Partial<RouteDefinition>): string[] {
-  return checkDefinition({ ...VALID, ...change }).map(({ field }) => field);
+  return readDefinition({ ...VALID, ...change }).violations.map(({ field }) => field);
 }
 
 describe('a valid definition', () => {
@@ -27,7 +27,7 @@ describe('a valid definition', () => {
     ['a space within a name', { handler: 'get user' }],
     ['an emoji of several code points', { handler: '👩‍👩‍👧' }],
   ])('may have %s', (_, change) => {
-    expect(checkDefinition({ ...VALID, ...change })).toEqual([]);
+    expect(readDefinition({ ...VALID, ...change }).violations).toEqual([]);
   });
 });
 
@@ -82,7 +82,7 @@ describe('an invalid definition', () => {
     [{ handler: 'a\nb' }, 'handler', 'Must have no control characters; got "a\\u{a}b".'],
     [{ handler: ' h' }, 'handler', 'Must not begin or end with whitespace; got " h".'],
   ])('of %j is reported for its field with what is allowed, then what came', (change, field, description) => {
-    expect(checkDefinition({ ...VALID, ...change })).toEqual([{ field, description }]);
+    expect(readDefinition({ ...VALID, ...change }).violations).toEqual([{ field, description }]);
   });
 });
 

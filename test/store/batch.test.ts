@@ -25,12 +25,15 @@ function database(): {
   };
 }
 
+const EAGER = { maxConcurrent: 2, maxConcurrentWhenFull: 4 };
+const PATIENT = { maxConcurrent: 1, maxConcurrentWhenFull: 4 };
+
 /** Batches numbers, each of which is wanted until its signal is aborted. */
 function loading(
-  manner: 'at once' | 'when full',
+  pace: Parameters<typeof batched>[0],
   run: (entries: readonly number[]) => Promise<readonly (number | Error)[]>,
 ): (entry: number, signal?: Signal) => Promise<number> {
-  const load = batched(manner, (waiting: readonly { entry: number; signal: Signal | undefined }[]) =>
+  const load = batched(pace, (waiting: readonly { entry: number; signal: Signal | undefined }[]) =>
     run(waiting.map(({ entry }) => entry)),
   );
   return (entry, signal) => load({ entry, signal });
@@ -39,7 +42,7 @@ function loading(
 describe('calls to a busy database', () => {
   it('are sent alone when they come one by one', async () => {
     const { asked, answer, run } = database();
-    const load = loading('at once', run);
+    const load = loading(EAGER, run);
     const one = load(1);
     await setImmediate();
     const two = load(2);
@@ -52,7 +55,7 @@ describe('calls to a busy database', () => {
 
   it('share a statement when they come together', async () => {
     const { asked, answer, run } = database();
-    const load = loading('at once', run);
+    const load = loading(EAGER, run);
     const all = Promise.all([load(1), load(2), load(3)]);
     await setImmediate();
     expect(asked).toEqual([[1, 2, 3]]);
@@ -62,7 +65,7 @@ describe('calls to a busy database', () => {
 
   it('share the next statement when they come while two statements run', async () => {
     const { asked, answer, run } = database();
-    const load = loading('at once', run);
+    const load = loading(EAGER, run);
     for (const entry of [1, 2, 3, 4, 5]) {
       void load(entry);
       await setImmediate();
@@ -73,9 +76,9 @@ describe('calls to a busy database', () => {
     expect(asked).toEqual([[1], [2], [3, 4, 5]]);
   });
 
-  it('at the pace "when full", wait until the running statement ends or they fill another one', async () => {
+  it('that may have one statement at a time, wait until the running statement ends or they fill another one', async () => {
     const { asked, answer, run } = database();
-    const load = loading('when full', run);
+    const load = loading(PATIENT, run);
     for (const entry of [1, 2, 3]) {
       void load(entry);
       await setImmediate();
@@ -94,7 +97,7 @@ describe('calls to a busy database', () => {
 
   it('fill at most four statements at once', async () => {
     const { asked, answer, run } = database();
-    const load = loading('when full', run);
+    const load = loading(PATIENT, run);
     for (let entry = 0; entry < 6 * 64; entry++) void load(entry);
     await setImmediate();
     expect(asked.map(({ length }) => length)).toEqual([64, 64, 64, 64]);
@@ -105,7 +108,7 @@ describe('calls to a busy database', () => {
 
   it('do not delay others once they are no longer wanted', async () => {
     const { asked, run } = database();
-    const load = loading('when full', run);
+    const load = loading(PATIENT, run);
     for (let entry = 0; entry < 5 * 64; entry++) load(entry, AbortSignal.abort()).catch(() => undefined);
     void load(1_000);
     await setImmediate();
@@ -115,7 +118,7 @@ describe('calls to a busy database', () => {
 
   it('are at most 64 in one statement', async () => {
     const { asked, run } = database();
-    const load = loading('at once', run);
+    const load = loading(EAGER, run);
     for (let entry = 0; entry < 65; entry++) void load(entry);
     await setImmediate();
     expect(asked.map(({ length }) => length)).toEqual([64, 1]);
@@ -123,7 +126,7 @@ describe('calls to a busy database', () => {
 
   it('are left out of a statement when they are no longer wanted', async () => {
     const { asked, answer, run } = database();
-    const load = loading('when full', run);
+    const load = loading(PATIENT, run);
     const caller = new AbortController();
     const first = load(1);
     await setImmediate();
@@ -135,12 +138,16 @@ describe('calls to a busy database', () => {
     await setImmediate();
     answer();
     expect(asked).toEqual([[1], [2, 4]]);
-    expect(await rest).toMatchObject([{ value: 4 }, { reason: { name: 'NotSent' } }, { value: 8 }]);
+    expect(await rest).toMatchObject([
+      { value: 4 },
+      { reason: { name: 'CancelledBeforeSend' } },
+      { value: 8 },
+    ]);
   });
 
   it('send no statement when none of them is wanted any more', async () => {
     const { asked, run } = database();
-    const load = loading('at once', run);
+    const load = loading(EAGER, run);
     await expect(load(1, AbortSignal.abort())).rejects.toThrow(
       'The call ended before its statement was sent.',
     );
@@ -151,7 +158,7 @@ describe('calls to a busy database', () => {
 
   it('fail individually', async () => {
     const { answer, run } = database();
-    const load = loading('at once', run);
+    const load = loading(EAGER, run);
     const settled = Promise.allSettled([load(1), load(-1), load(3)]);
     await setImmediate();
     answer();
@@ -160,7 +167,7 @@ describe('calls to a busy database', () => {
 
   it('fail together when the database fails, and later ones succeed', async () => {
     let away = true;
-    const load = loading('at once', (entries: readonly number[]) =>
+    const load = loading(EAGER, (entries: readonly number[]) =>
       away ? Promise.reject(new Error('away')) : Promise.resolve(entries),
     );
     const settled = await Promise.allSettled([load(1), load(2)]);

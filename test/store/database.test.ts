@@ -1,67 +1,24 @@
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { connect, createServer, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { performance } from 'node:perf_hooks';
 import type { TlsOptions } from 'node:tls';
 import { pathToFileURL } from 'node:url';
 import type { Knex } from 'knex';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
-import {
-  addressOf,
-  openForCalls,
-  openForMigrations,
-  reachDatabase,
-  requireWritable,
-} from '../../src/store/database.js';
+import { addressOf, openForCalls, openForMigrations } from '../../src/store/database.js';
+import { requireWritable } from '../../src/store/embedded-file.js';
 import { built } from '../support/built.js';
 import type { Pair } from '../support/certificates.js';
 import { type Database, engines } from '../support/engines.js';
-import { freePort } from '../support/free-port.js';
 import { MountedFiles } from '../support/mounted-files.js';
 import { type MysqlTlsFront, startMysqlTlsFront } from '../support/mysql-tls-front.js';
 import { describeOn } from '../support/needs.js';
 import { openEmpty } from '../support/open-store.js';
-import { startTcpProxy } from '../support/tcp-proxy.js';
+import { createProxiedDatabase, startTcpProxy } from '../support/tcp-proxy.js';
 import { authority, elsewhere, expired, first, ofOtherAuthority, second } from '../support/tls-set.js';
-
-const WAITING = 'waiting up to 20 s for the database';
-
-describeOn(engines.slice(1))('the wait for $name', (engine) => {
-  it('ends when the database responds, and logs both its start and its end', async () => {
-    const { port, connect, close } = await openEmpty(engine);
-    onTestFinished(close);
-    const proxy = await startTcpProxy(port);
-    onTestFinished(() => proxy.close());
-    await proxy.close();
-    const lines: string[] = [];
-    const reached = reachDatabase(connect(proxy.port), {
-      waitMs: 20_000,
-      log: (line) => lines.push(line),
-    });
-    await expect.poll(() => lines).toEqual([WAITING]);
-    await proxy.reopen();
-    await reached;
-    expect(lines).toEqual([WAITING, 'the database answers']);
-  });
-
-  it('does not start for a database that refuses the login', async () => {
-    const { location, close } = await openEmpty(engine);
-    const knex = openForMigrations({ ...location, password: 'wrong' } as typeof location);
-    onTestFinished(async () => {
-      await knex.destroy();
-      await close();
-    });
-    const lines: string[] = [];
-    await expect(
-      reachDatabase(knex, { waitMs: 20_000, log: (line) => lines.push(line) }),
-    ).rejects.toMatchObject({ code: 'ER_ACCESS_DENIED_ERROR' });
-    expect(lines).toEqual([]);
-  });
-});
 
 /** How a pool of Knex gives connections. */
 interface ConnectionClient {
@@ -88,59 +45,11 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
   });
 });
 
-describe('the wait for an unreachable database', () => {
-  /** Waits, and resolves with the error and the logged lines. */
-  async function waitFor(
-    options: Omit<Parameters<typeof reachDatabase>[1], 'log'>,
-    onLine: () => unknown = () => undefined,
-  ): Promise<{ lines: string[]; error: unknown }> {
-    const knex = openForMigrations(parseDatabaseUrl(`mysql://u:p@127.0.0.1:${await freePort()}/d`));
-    onTestFinished(() => knex.destroy());
-    const lines: string[] = [];
-    const log = (line: string): void => {
-      lines.push(line);
-      onLine();
-    };
-    const error = await reachDatabase(knex, { ...options, log }).catch((reason: unknown) => reason);
-    return { lines, error };
-  }
-
-  it('doubles its pause after each attempt, up to two seconds, and ends at its time limit with the error', async () => {
-    let now = 0;
-    vi.spyOn(performance, 'now').mockImplementation(() => now);
-    onTestFinished(() => void vi.restoreAllMocks());
-    const events: unknown[] = [];
-    const pause = (ms: number): Promise<void> => {
-      events.push(ms);
-      now += ms;
-      return Promise.resolve();
-    };
-    const { lines, error } = await waitFor({ waitMs: 6_500, pause }, () => events.push('line'));
-    expect(error).toMatchObject({ code: 'ECONNREFUSED' });
-    expect(lines).toEqual(['waiting up to 6.5 s for the database']);
-    expect(events).toEqual(['line', 200, 400, 800, 1_600, 2_000, 1_500]);
-  });
-
-  it('does not start with a time limit of 0', async () => {
-    const { lines, error } = await waitFor({ waitMs: 0 });
-    expect(error).toMatchObject({ code: 'ECONNREFUSED' });
-    expect(lines).toEqual([]);
-  });
-
-  it('ends when it is stopped', async () => {
-    const stop = new AbortController();
-    const { error } = await waitFor({ waitMs: 600_000, stop: stop.signal }, () => {
-      stop.abort();
-    });
-    expect(error).toMatchObject({ name: 'AbortError' });
-  });
-});
-
 /** Root can write everything, so the code switches to the user nobody. */
 const BECOME_NOBODY = process.getuid?.() === 0 ? 'process.setgroups([]); process.setuid(65_534);' : '';
 
 /** Loaded before the code becomes the user nobody, who may not be able to read this folder. */
-const MODULE = pathToFileURL(join(built(), 'store/database.js')).href;
+const MODULE = pathToFileURL(join(built(), 'store/embedded-file.js')).href;
 
 /** The error that an unprivileged user gets for the file; empty for none. */
 function toldOf(path: string, cwd = '/'): string {
@@ -254,32 +163,11 @@ describe('an embedded database', () => {
 
 describeOn(engines.slice(1))('a unix socket of $name', (engine) => {
   it('is what DATABASE_URL names with socket, whatever its port', async () => {
-    const { url, close } = await openEmpty(engine);
-    const there = new URL(url);
-    const { hostname: host, port } = there;
-    // A short path, since that of a socket has at most 107 bytes.
-    const folder = mkdtempSync(join(tmpdir(), 'socket-'));
-    const path = join(folder, 's');
-    // The server's own socket may be out of reach, and its users differ by the way on which they come.
-    const front = createServer((client) => {
-      const server = connect(Number(port), host).on('error', () => client.destroy());
-      client
-        .on('error', () => server.destroy())
-        .pipe(server)
-        .pipe(client);
-    });
-    await once(front.listen(path), 'listening');
-    Object.assign(there, { hostname: 'localhost', port: String(await freePort()) });
-    there.searchParams.set('socket', path);
-    const over = openForMigrations(parseDatabaseUrl(there.href));
-    onTestFinished(async () => {
-      await over.destroy();
-      front.close();
-      await close();
-      rmSync(folder, { recursive: true });
-    });
-    await reachDatabase(over, { waitMs: 0, log: () => undefined });
-    expect(addressOf(over)).toBe(path);
+    const { url } = await createProxiedDatabase(engine, 'a unix socket');
+    const over = openForMigrations(parseDatabaseUrl(url));
+    onTestFinished(() => over.destroy());
+    await over.raw('select 1');
+    expect(addressOf(over)).toBe(new URL(url).searchParams.get('socket'));
   });
 });
 
@@ -323,7 +211,7 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
     ['VERIFY_CA, whatever the address', AUTHORITY, elsewhere, '127.0.0.1'],
   ])('accepts a valid certificate: %s', async (_, parameters, pair, host) => {
     const { knex, front } = await opened(parameters, { ...pair }, host);
-    await reachDatabase(knex, { waitMs: 0, log: () => undefined });
+    await knex.raw('select 1');
     expect(front.logins()).toBe(1);
   });
 
@@ -337,10 +225,8 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
     ['of an authority that Node does not trust, without ssl-ca', PUBLIC, first, 'localhost'],
   ])('sends no login to a server with a certificate %s', async (_, parameters, pair, host) => {
     const { knex, front } = await opened(parameters, { ...pair }, host);
-    const lines: string[] = [];
-    const reached = reachDatabase(knex, { waitMs: 5_000, log: (line) => lines.push(line) });
-    await expect(reached).rejects.toMatchObject({ code: 'HANDSHAKE_SSL_ERROR' });
-    expect([front.logins(), lines]).toEqual([0, []]);
+    await expect(knex.raw('select 1')).rejects.toMatchObject({ code: 'HANDSHAKE_SSL_ERROR' });
+    expect(front.logins()).toBe(0);
   });
 
   it('sends no login to a server without TLS', async () => {

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { NotSent } from '../../src/store/batch.js';
+import { CancelledBeforeSend } from '../../src/store/batch.js';
 import { poolFigures } from '../../src/store/database.js';
 import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
@@ -42,13 +42,13 @@ describeOn(engines)('a call that has ended, on $name', (engine) => {
     Promise.all(entries.map(async ({ route }) => (await store.find(route.id)) !== undefined));
 
   it.each<[string, () => Promise<unknown>]>([
-    ['insert', () => store.insert(entryOf(), 'allow', AbortSignal.abort())],
+    ['insert', () => store.insert(entryOf(), AbortSignal.abort())],
     ['find', () => store.find(entryOf().route.id, AbortSignal.abort())],
     ['findByIdempotencyKey', () => store.findByIdempotencyKey('me', 'key', AbortSignal.abort())],
-    ['findByShape', () => store.findByShape('shape', AbortSignal.abort())],
+    ['findDuplicate', () => database.strict.findDuplicate('shape', AbortSignal.abort())],
   ])('sends nothing to the database from %s', async (_, call) => {
     sent = [];
-    await expect(call()).rejects.toThrow(NotSent);
+    await expect(call()).rejects.toThrow(CancelledBeforeSend);
     expect(sent).toEqual([]);
   });
 
@@ -56,12 +56,12 @@ describeOn(engines)('a call that has ended, on $name', (engine) => {
     const giveBack = await takeConnections();
     const caller = new AbortController();
     const gone = entryOf();
-    const inserted = store.insert(gone, 'allow', caller.signal);
+    const inserted = store.insert(gone, caller.signal);
     inserted.catch(() => undefined);
     await wait();
     caller.abort();
     await giveBack();
-    await expect(inserted).rejects.toThrow(NotSent);
+    await expect(inserted).rejects.toThrow(CancelledBeforeSend);
     await expect(stored([gone])).resolves.toEqual([false]);
   });
 
@@ -70,7 +70,7 @@ describeOn(engines)('a call that has ended, on $name', (engine) => {
     const caller = new AbortController();
     const entries = [entryOf(), entryOf(), entryOf()];
     const signals = [undefined, caller.signal, undefined];
-    const settled = Promise.allSettled(entries.map((entry, i) => store.insert(entry, 'allow', signals[i])));
+    const settled = Promise.allSettled(entries.map((entry, i) => store.insert(entry, signals[i])));
     await wait();
     caller.abort();
     await giveBack();

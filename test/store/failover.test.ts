@@ -35,19 +35,26 @@ describeOn(engines.slice(1))('on $name', (engine) => {
   }
 
   /** Opens a store whose statements have these faults. */
-  async function opened(faultAt: (statement: Statement) => Fault | undefined): Promise<Opened> {
+  async function opened(
+    faultAt: (statement: Statement) => Fault | undefined,
+    duplicates: 'allow' | 'reject' = 'reject',
+  ): Promise<Opened> {
     const front = await startMysqlFaultFront(database.port, faultAt);
-    return { store: database.storeWith({}, database.connect(front.port)), front };
+    return { store: database.storeWith({ duplicates }, database.connect(front.port)), front };
   }
 
   /** Opens a store whose first statement of a kind has the fault. */
-  async function openedWithFirst(kind: Statement['kind'], fault: Fault): Promise<Opened> {
+  async function openedWithFirst(
+    kind: Statement['kind'],
+    fault: Fault,
+    duplicates?: 'allow' | 'reject',
+  ): Promise<Opened> {
     let first = true;
     return opened((statement) => {
       if (statement.kind !== kind || !first) return undefined;
       first = false;
       return fault;
-    });
+    }, duplicates);
   }
 
   const insertsIn = ({ statements }: MysqlFaultFront): Statement[] =>
@@ -78,7 +85,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
           return ++inserts === 1 ? { done: true } : { done: false, answer: errno };
         });
         const entries = Array.from({ length: count }, () => entryOf());
-        const settled = await Promise.allSettled(entries.map((entry) => store.insert(entry, 'allow')));
+        const settled = await Promise.allSettled(entries.map((entry) => store.insert(entry)));
         expect(settled).toEqual(
           entries.map(() => ({
             status: 'rejected',
@@ -101,13 +108,13 @@ describeOn(engines.slice(1))('on $name', (engine) => {
 
     it('is unavailable, and one of another statement is refused', async () => {
       const { store } = await openedBeforeRefusal({});
-      await expect(store.insert(entryOf(), 'allow')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
-      await expect(store.insert(entryOf(), 'allow')).rejects.toMatchObject({ errno: 1142 });
+      await expect(store.insert(entryOf())).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+      await expect(store.insert(entryOf())).rejects.toMatchObject({ errno: 1142 });
     });
 
     it.each([1213, 1290])('is not one that the database has rolled back (%i)', async (answer) => {
       const { store } = await openedBeforeRefusal({ answer });
-      await expect(store.insert(entryOf(), 'allow')).rejects.toMatchObject({ errno: 1142 });
+      await expect(store.insert(entryOf())).rejects.toMatchObject({ errno: 1142 });
     });
   });
 
@@ -128,7 +135,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
         .toBeGreaterThan(1);
       demoted = Math.max(...front.statements.map(({ connection }) => connection));
       const entry = entryOf({ handler: 'moved' });
-      await expect(store.insert(entry, 'allow')).resolves.toEqual({ outcome: 'inserted' });
+      await expect(store.insert(entry)).resolves.toEqual({ outcome: 'inserted' });
       expect(insertsIn(front)).toHaveLength(2);
       await expect(rowsOf([entry])).resolves.toEqual([1]);
       const before = front.statements.length;
@@ -145,31 +152,34 @@ describeOn(engines.slice(1))('on $name', (engine) => {
     ])(
       'whose outcome is lost is not a repeat or duplicate of itself: %s',
       async (_, duplicates, requestId) => {
-        const { store } = await openedWithFirst('INSERT', { done: true });
+        const { store } = await openedWithFirst('INSERT', { done: true }, duplicates);
         const entry = entryOf({ handler: 'own' }, { idempotencyKey: requestId });
-        await expect(store.insert(entry, duplicates)).resolves.toEqual({ outcome: 'inserted' });
+        await expect(store.insert(entry)).resolves.toEqual({ outcome: 'inserted' });
         await expect(rowsOf([entry])).resolves.toEqual([1]);
       },
     );
 
-    it('of a known shape whose outcome is lost is stored once', async () => {
-      let inserts = 0;
-      const { store } = await opened(({ kind }) =>
-        kind === 'INSERT' && ++inserts === 2 ? { done: true } : undefined,
-      );
-      const first = entryOf({ path: '/known/:a', handler: 'first' });
-      const second = entryOf({ path: '/known/:b', handler: 'second' });
-      await store.insert(first, 'allow');
-      await expect(store.insert(second, 'allow')).resolves.toEqual({ outcome: 'inserted' });
-      await expect(rowsOf([first, second])).resolves.toEqual([1, 1]);
+    it('that a proxy sends twice is stored once', async () => {
+      // The second one meets the row of the first, without an earlier error.
+      const { store } = await openedWithFirst('INSERT', { done: 'twice' });
+      const entry = entryOf({ handler: 'proxied' });
+      await expect(store.insert(entry)).resolves.toEqual({ outcome: 'inserted' });
+      await expect(rowsOf([entry])).resolves.toEqual([1]);
     });
 
-    it('that a proxy sends twice is stored once', async () => {
-      // The second statement is refused for the row of the first one, without an earlier error.
-      const { store } = await openedWithFirst('INSERT', { done: true, answer: 1062 });
-      const entry = entryOf({ handler: 'proxied' });
-      await expect(store.insert(entry, 'reject')).resolves.toEqual({ outcome: 'inserted' });
-      await expect(rowsOf([entry])).resolves.toEqual([1]);
+    it('is sent once while the database is known to be away, and again and again as long as it is not', async () => {
+      let isAway = false;
+      const front = await startMysqlFaultFront(database.port, ({ kind }) =>
+        kind === 'INSERT' ? { done: false, answer: 1213 } : undefined,
+      );
+      const store = database.storeWith({ isAway: () => isAway }, database.connect(front.port));
+      const create = store.insert(entryOf());
+      await expect.poll(() => insertsIn(front).length).toBeGreaterThan(2);
+      isAway = true;
+      await expect(create).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+      const before = insertsIn(front).length;
+      await expect(store.insert(entryOf())).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+      expect(insertsIn(front)).toHaveLength(before + 1);
     });
 
     it('is not retried once its caller is gone', async () => {
@@ -179,8 +189,8 @@ describeOn(engines.slice(1))('on $name', (engine) => {
         if (kind === 'INSERT' && ++inserts === 2) caller.abort();
         return kind === 'INSERT' ? { done: false, answer: 1213 } : undefined;
       });
-      await expect(store.insert(entryOf(), 'allow', caller.signal)).rejects.toMatchObject({
-        name: 'NotSent',
+      await expect(store.insert(entryOf(), caller.signal)).rejects.toMatchObject({
+        name: 'CancelledBeforeSend',
       });
       expect(insertsIn(front)).toHaveLength(2);
     });
@@ -193,8 +203,8 @@ describeOn(engines.slice(1))('on $name', (engine) => {
         front.refuse();
         return { done: false };
       });
-      await expect(store.insert(entryOf(), 'allow', caller.signal)).rejects.toMatchObject({
-        name: 'NotSent',
+      await expect(store.insert(entryOf(), caller.signal)).rejects.toMatchObject({
+        name: 'CancelledBeforeSend',
       });
     });
   });
@@ -205,7 +215,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
       async (_, done, errno) => {
         const { store, front } = await openedWithFirst('INSERT', faultOf(errno, done));
         const entries = Array.from({ length: 20 }, (_each, i) => entryOf({ handler: `h${i}` }));
-        const outcomes = await Promise.all(entries.map((entry) => store.insert(entry, 'allow')));
+        const outcomes = await Promise.all(entries.map((entry) => store.insert(entry)));
         expect(outcomes).toEqual(entries.map(() => ({ outcome: 'inserted' })));
         expect(insertsIn(front)).toHaveLength(2);
         await expect(rowsOf(entries)).resolves.toEqual(entries.map(() => 1));
@@ -229,32 +239,24 @@ describeOn(engines.slice(1))('on $name', (engine) => {
           : undefined,
       );
       const earlier = entryOf({ handler: 'earlier', path: '/earlier/:id' }, { idempotencyKey: 'earlier' });
-      await store.insert(earlier, 'allow');
+      await store.insert(earlier);
       faulty = true;
       const fresh = Array.from({ length: 4 }, (_, i) =>
         entryOf({ handler: `fresh${i}` }, { idempotencyKey: i % 2 === 0 ? `key${i}` : undefined }),
       );
       const repeat = entryOf({ handler: 'earlier', path: '/earlier/:id' }, { idempotencyKey: 'earlier' });
       const duplicate = entryOf({ handler: 'duplicate', path: '/earlier/:key' });
-      const allowed = entryOf({ handler: 'allowed', path: '/earlier/:key' });
       const results = await Promise.all([
-        ...fresh.map((entry) => store.insert(entry, 'reject')),
-        store.insert(repeat, 'reject'),
-        store.insert(duplicate, 'reject'),
-        store.insert(allowed, 'allow'),
+        ...fresh.map((entry) => store.insert(entry)),
+        store.insert(repeat),
+        store.insert(duplicate),
       ]);
       expect(results).toEqual([
         ...fresh.map(() => ({ outcome: 'inserted' })),
         { outcome: 'repeated', route: earlier.route },
         { outcome: 'duplicate', id: earlier.route.id },
-        { outcome: 'inserted' },
       ]);
-      await expect(rowsOf([...fresh, earlier, duplicate, allowed])).resolves.toEqual([
-        ...fresh.map(() => 1),
-        1,
-        0,
-        1,
-      ]);
+      await expect(rowsOf([...fresh, earlier, duplicate])).resolves.toEqual([...fresh.map(() => 1), 1, 0]);
     });
   });
 
@@ -262,7 +264,7 @@ describeOn(engines.slice(1))('on $name', (engine) => {
     it.each(UNCLEAR)('is retried after error %s (%s)', async (errno) => {
       const { store, front } = await openedWithFirst('SELECT', faultOf(errno, false));
       const entry = entryOf();
-      await store.insert(entry, 'allow');
+      await store.insert(entry);
       await expect(store.find(entry.route.id)).resolves.toEqual(entry.route);
       expect(front.statements.filter(({ kind }) => kind === 'SELECT')).toHaveLength(2);
     });
@@ -279,12 +281,12 @@ describeOn(engines.slice(1))('on $name', (engine) => {
         return faultOf(errno, false);
       });
       const entry = entryOf({}, { idempotencyKey: `${kind} ${errno ?? 0}` });
-      await store.insert(entry, 'allow');
+      await store.insert(entry);
       first = true;
       const found = store.findByIdempotencyKey('me', `${kind} ${errno ?? 0}`);
       await expect(found).resolves.toEqual(entry.route);
       first = true;
-      await expect(store.findByShape(entry.shape)).resolves.toBe(entry.route.id);
+      await expect(store.findDuplicate(entry.shape)).resolves.toBe(entry.route.id);
       expect(first).toBe(false);
     });
   });

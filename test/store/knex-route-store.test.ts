@@ -12,8 +12,8 @@ import { entryOf } from '../support/store-entries.js';
 /** The routes of one batch. */
 const BATCH = 64;
 const INSERTED = { outcome: 'inserted' };
-/** What a batch takes in which something is stored already: it is refused, looks up what, and inserts the rest. */
-const SETTLED = ['insert', 'begin', 'select', 'commit', 'insert'];
+/** What a batch takes in which something is stored already: it inserts the rest, and looks up what that is. */
+const SETTLED = ['insert', 'select'];
 
 const fresh = (): NewRoute => entryOf();
 const batchWith = (...odd: readonly NewRoute[]): NewRoute[] => [
@@ -43,9 +43,9 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
     entries: readonly NewRoute[],
     duplicates: 'allow' | 'reject' = 'allow',
   ): Promise<unknown[]> {
-    store = database.storeWith({});
+    store = database.storeWith({ duplicates });
     sent = [];
-    return Promise.all(entries.map((entry) => store.insert(entry, duplicates)));
+    return Promise.all(entries.map((entry) => store.insert(entry)));
   }
 
   it('takes one statement', async () => {
@@ -55,7 +55,7 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
 
   it('is not dissolved by a repeat', async () => {
     const first = entryOf({ path: '/repeat/:id' }, { idempotencyKey: 'repeat' });
-    await database.store.insert(first, 'allow');
+    await database.store.insert(first);
     const repeat = entryOf({ path: '/repeat/:id' }, { idempotencyKey: 'repeat' });
     await expect(insertAll(batchWith(repeat))).resolves.toEqual([
       ...inserted(BATCH - 1),
@@ -66,7 +66,7 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
 
   it('is not dissolved by a duplicate that is refused', async () => {
     const first = entryOf({ path: '/duplicate/:id' });
-    await database.store.insert(first, 'allow');
+    await database.strict.insert(first);
     const duplicate = entryOf({ path: '/duplicate/:key' });
     await expect(insertAll(batchWith(duplicate), 'reject')).resolves.toEqual([
       ...inserted(BATCH - 1),
@@ -77,22 +77,14 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
 
   it('tells of each duplicate that is refused the first route of its own shape', async () => {
     const firsts = [entryOf({ path: '/one/:id' }), entryOf({ path: '/other/:id' })];
-    await Promise.all(firsts.map((entry) => database.store.insert(entry, 'allow')));
+    await Promise.all(firsts.map((entry) => database.strict.insert(entry)));
     const duplicates = [entryOf({ path: '/other/:key' }), entryOf({ path: '/one/:key' })];
     await expect(insertAll(duplicates, 'reject')).resolves.toEqual(
       firsts.map(({ route: { id } }) => ({ outcome: 'duplicate', id })).reverse(),
     );
   });
 
-  it('is not dissolved by shapes that are new to this instance only', async () => {
-    const earlier = Array.from({ length: BATCH }, (_, i) => entryOf({ path: `/new/${i}/:id` }));
-    await Promise.all(earlier.map((entry) => database.store.insert(entry, 'allow')));
-    const again = earlier.map((_, i) => entryOf({ path: `/new/${i}/:key` }));
-    await expect(insertAll(again)).resolves.toEqual(inserted(BATCH));
-    expect(sent).toEqual(SETTLED);
-  });
-
-  it('takes one statement if its own routes repeat each other, and only the first of them is stored', async () => {
+  it('takes a look-up if its own routes repeat each other, and only the first of them is stored', async () => {
     const key = (handler: string): NewRoute =>
       entryOf({ path: '/twice', handler }, { idempotencyKey: 'twice' });
     const [first, second, third] = [key('a'), key('a'), key('b')];
@@ -103,28 +95,21 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
       { outcome: 'repeated', route: first.route },
       ...inserted(BATCH - 3),
     ]);
-    expect(sent).toEqual(['insert']);
+    expect(sent).toEqual(SETTLED);
   });
 
-  it('takes one statement if its own routes are duplicates of each other', async () => {
+  it('takes a look-up if its own routes are duplicates of each other', async () => {
     const [first, second] = [entryOf({ path: '/own/:a' }), entryOf({ path: '/own/:b' })];
     await expect(insertAll([first, second], 'reject')).resolves.toEqual([
       INSERTED,
       { outcome: 'duplicate', id: first.route.id },
     ]);
-    expect(sent).toEqual(['insert']);
-  });
-
-  it('takes one statement if a route of the same shape has come to this instance before', async () => {
-    await insertAll([entryOf({ path: '/known/:a' })]);
-    sent = [];
-    await expect(store.insert(entryOf({ path: '/known/:b' }), 'allow')).resolves.toEqual(INSERTED);
-    expect(sent).toEqual(['insert']);
+    expect(sent).toEqual(SETTLED);
   });
 
   it('checks the key of a duplicate before its shape', async () => {
     const stored = entryOf({ path: '/both/:id' }, { idempotencyKey: 'both' });
-    await database.store.insert(stored, 'allow');
+    await database.strict.insert(stored);
     const retried = entryOf({ path: '/both/:id' }, { idempotencyKey: 'both' });
     const other = entryOf({ path: '/both/:id' }, { idempotencyKey: 'another' });
     const plain = entryOf({ path: '/both/:id' });
@@ -143,13 +128,13 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
     const first = entryOf({ path: '/again' }, { caller, idempotencyKey: 'again' });
     const repeat = (): NewRoute => entryOf({ path: '/again' }, { caller, idempotencyKey: 'again' });
     await insertAll([first]);
-    await store.insert(repeat(), 'allow');
+    await store.insert(repeat());
     sent = [];
-    await expect(store.insert(entryOf(), 'allow')).resolves.toEqual(INSERTED);
+    await expect(store.insert(entryOf())).resolves.toEqual(INSERTED);
     expect(sent).toEqual(['insert']);
     sent = [];
     await expect(
-      Promise.all(batchWith(repeat(), repeat()).map((entry) => store.insert(entry, 'allow'))),
+      Promise.all(batchWith(repeat(), repeat()).map((entry) => store.insert(entry))),
     ).resolves.toEqual([
       ...inserted(BATCH - 2),
       { outcome: 'repeated', route: first.route },
@@ -157,31 +142,15 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
     ]);
     expect([...sent].sort()).toEqual(['insert', 'select']);
     now += 9_999;
-    await store.insert(repeat(), 'allow');
+    await store.insert(repeat());
     now += 9_999;
     sent = [];
-    await store.insert(repeat(), 'allow');
+    await store.insert(repeat());
     expect(sent).toEqual(['select']);
     now += 10_001;
     sent = [];
-    await store.insert(entryOf({}, { caller }), 'allow');
+    await store.insert(entryOf({}, { caller }));
     expect(sent).toEqual(['insert']);
-  });
-
-  it('is joined by the creates without a key of a caller who seldom repeats, and by no repeat', async () => {
-    const rare = (path?: string, idempotencyKey?: string): NewRoute =>
-      entryOf(path === undefined ? {} : { path }, { caller: 'rare', idempotencyKey });
-    const first = rare('/rare', 'rare');
-    await insertAll([first, ...Array.from({ length: BATCH }, () => rare())]);
-    const repeated = { outcome: 'repeated', route: first.route };
-    await expect(store.insert(rare('/rare', 'rare'), 'allow')).resolves.toEqual(repeated);
-    await Promise.all(Array.from({ length: 2 * BATCH }, () => store.insert(rare(), 'allow')));
-    sent = [];
-    await expect(store.insert(rare(), 'allow')).resolves.toEqual(INSERTED);
-    expect(sent).toEqual(['insert']);
-    sent = [];
-    await expect(store.insert(rare('/rare', 'rare'), 'allow')).resolves.toEqual(repeated);
-    expect(sent).toEqual(['select']);
   });
 
   it('is not joined by further duplicates with keys, which are refused once the writer has no such key', async () => {
@@ -189,30 +158,16 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
     const duplicate = (idempotencyKey: string): NewRoute =>
       entryOf({ path: '/keyed/:key' }, { caller: 'keyed', idempotencyKey });
     const refused = { outcome: 'duplicate', id: first.route.id };
-    await insertAll([first]);
-    await expect(store.insert(duplicate('a'), 'reject')).resolves.toEqual(refused);
+    await insertAll([first], 'reject');
+    await expect(store.insert(duplicate('a'))).resolves.toEqual(refused);
     sent = [];
     const entries = batchWith(duplicate('b'), duplicate('c'));
-    await expect(Promise.all(entries.map((entry) => store.insert(entry, 'reject')))).resolves.toEqual([
+    await expect(Promise.all(entries.map((entry) => store.insert(entry)))).resolves.toEqual([
       ...inserted(BATCH - 2),
       refused,
       refused,
     ]);
     expect([...sent].sort()).toEqual(['begin', 'commit', 'insert', 'select', 'select']);
-  });
-
-  it('is not refused because of further routes whose shapes are new to this instance only', async () => {
-    const stored = ['a', 'b', 'c'].map((name) => entryOf({ path: `/old/${name}` }));
-    const old = (path: string): NewRoute => entryOf({ path }, { caller: 'old' });
-    await Promise.all(stored.map((entry) => database.store.insert(entry, 'allow')));
-    await insertAll([old('/old/a')]);
-    sent = [];
-    const entries = batchWith(old('/old/b'), old('/old/c'));
-    await expect(Promise.all(entries.map((entry) => store.insert(entry, 'allow')))).resolves.toEqual(
-      inserted(BATCH),
-    );
-    // A batch that is refused begins a transaction.
-    expect(sent).not.toContain('begin');
   });
 
   it('whose row the table does not take stores all others', async () => {
@@ -221,7 +176,7 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
     const bad = { ...entryOf(), route: { ...entryOf().route, handler } };
     const entries = batchWith(bad);
     store = database.storeWith({});
-    const settled = await Promise.allSettled(entries.map((entry) => store.insert(entry, 'allow')));
+    const settled = await Promise.allSettled(entries.map((entry) => store.insert(entry)));
     expect(settled.map(({ status }) => status)).toEqual([
       ...Array.from({ length: BATCH - 1 }, () => 'fulfilled'),
       'rejected',
@@ -251,8 +206,8 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
   });
 
   it('dry runs share a transaction, and hold at most two connections', async () => {
-    store = database.storeWith({});
-    await store.insert(entryOf({ path: '/dry/:id' }), 'allow');
+    store = database.storeWith({ duplicates: 'reject' });
+    await store.insert(entryOf({ path: '/dry/:id' }));
     sent = [];
     let most = 0;
     const watch = (): void => {
@@ -262,7 +217,7 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
     onTestFinished(() => {
       knex.removeListener('query', watch);
     });
-    await Promise.all(Array.from({ length: 10 * BATCH }, () => store.findByShape('GET /dry/:')));
+    await Promise.all(Array.from({ length: 10 * BATCH }, () => store.findDuplicate('GET /dry/:')));
     expect(sent.filter((each) => each === 'select')).toHaveLength(10);
     expect(most).toBeLessThanOrEqual(2);
   });
@@ -290,7 +245,7 @@ describeOn(engines.slice(1))('a batch of creates before a faulty $name', (engine
       return answer === undefined ? undefined : { done: false, answer };
     });
     const store = database.storeWith({}, database.connect(front.port));
-    const settled = await Promise.allSettled(entries.map((entry) => store.insert(entry, 'allow')));
+    const settled = await Promise.allSettled(entries.map((entry) => store.insert(entry)));
     return { settled, kinds: front.statements.map(({ kind }) => kind) };
   }
 
@@ -319,12 +274,12 @@ describeOn(engines.slice(1))('a batch of creates before a faulty $name', (engine
     });
     const store = database.storeWith({}, database.connect(front.port));
     const [tooLong, gone, ...rest] = await Promise.allSettled([
-      store.insert(long, 'allow'),
-      store.insert(fresh(), 'allow', caller.signal),
-      ...others.map((entry) => store.insert(entry, 'allow')),
+      store.insert(long),
+      store.insert(fresh(), caller.signal),
+      ...others.map((entry) => store.insert(entry)),
     ]);
     expect(tooLong).toMatchObject({ reason: { code: 'ER_NET_PACKET_TOO_LARGE' } });
-    expect(gone).toMatchObject({ reason: { name: 'NotSent' } });
+    expect(gone).toMatchObject({ reason: { name: 'CancelledBeforeSend' } });
     expect(rest).toEqual(rest.map(() => ({ status: 'fulfilled', value: INSERTED })));
   });
 
@@ -342,19 +297,17 @@ describeOn(engines.slice(1))('a batch of creates before a faulty $name', (engine
     ['a lost connection', { done: false }],
   ])('is stored although the look-up for repeats fails because of %s, once', async (name, fault) => {
     const first = entryOf({ path: '/fail' }, { idempotencyKey: name });
-    await database.store.insert(first, 'allow');
+    await database.store.insert(first);
     let failing = false;
     const front = await startMysqlFaultFront(database.port, ({ kind }) =>
       failing && kind === 'SELECT' ? fault : undefined,
     );
     const store = database.storeWith({}, database.connect(front.port));
-    await store.insert(entryOf({ path: '/fail' }, { idempotencyKey: name }), 'allow');
+    await store.insert(entryOf({ path: '/fail' }, { idempotencyKey: name }));
     failing = true;
     const before = front.statements.length;
     const entries = Array.from({ length: BATCH }, (_, i) => entryOf({}, { idempotencyKey: `${name} ${i}` }));
-    await expect(Promise.all(entries.map((entry) => store.insert(entry, 'allow')))).resolves.toEqual(
-      inserted(BATCH),
-    );
+    await expect(Promise.all(entries.map((entry) => store.insert(entry)))).resolves.toEqual(inserted(BATCH));
     expect(front.statements.slice(before).map(({ kind }) => kind)).toEqual(['SELECT', 'INSERT']);
   });
 });

@@ -10,7 +10,8 @@ import { entryOf } from '../support/store-entries.js';
 const OTHERS = 15;
 const INSERTED = { outcome: 'inserted' };
 const UNAVAILABLE = { reason: 'STORE_UNAVAILABLE' };
-const ROW = "insert into routes values (unhex(replace(uuid(), '-', '')), 'GET', '/', '[]', 'h', 0, ?, ?, ?)";
+const ROW =
+  "insert into routes (id, method, path, middleware, handler, created_at_ms, caller, request_id, shape) values (unhex(replace(uuid(), '-', '')), 'GET', '/', '[]', 'h', 0, ?, ?, ?)";
 
 /** A lock that another session holds on what a create needs. */
 interface Lock {
@@ -52,11 +53,11 @@ describeOn(engines.slice(1))('while another session holds a lock, on $name', (en
       if (sql.startsWith('insert')) inserts.push(sql);
     });
     // The gap around the shape of a locked create ends at these. The others, with hexadecimal paths, are not in it.
-    for (const path of ['/g', '/z']) await database.store.insert(entryOf({ path }), 'allow');
+    for (const path of ['/g', '/z']) await database.store.insert(entryOf({ path }));
   });
 
   beforeEach(async () => {
-    store = database.storeWith({});
+    store = database.storeWith({ duplicates: 'reject' });
     inserts = [];
     session = await createConnection({ uri: database.url });
     onTestFinished(async () => {
@@ -70,7 +71,7 @@ describeOn(engines.slice(1))('while another session holds a lock, on $name', (en
   afterAll(() => database.close());
 
   const insertOthers = (length = OTHERS): Promise<InsertOutcome>[] =>
-    Array.from({ length }, () => store.insert(entryOf({}, { caller: 'others' }), 'reject'));
+    Array.from({ length }, () => store.insert(entryOf({}, { caller: 'others' })));
 
   describe.each(LOCKS)('on $on,', ({ on, take }) => {
     const entry = (): NewRoute =>
@@ -78,17 +79,17 @@ describeOn(engines.slice(1))('while another session holds a lock, on $name', (en
 
     it('a create becomes unavailable and the others of its batch are stored; afterwards it is stored', async () => {
       await take(session, entry());
-      const create = store.insert(entry(), 'reject');
+      const create = store.insert(entry());
       const others = insertOthers();
       await expect(create).rejects.toMatchObject(UNAVAILABLE);
       await expect(Promise.all(others)).resolves.toEqual(others.map(() => INSERTED));
       // From now on, it waits alone.
-      const [again, ...afterwards] = [store.insert(entry(), 'reject'), ...insertOthers()];
+      const [again, ...afterwards] = [store.insert(entry()), ...insertOthers()];
       const first = Promise.race([again.catch(() => 'waited'), Promise.all(afterwards)]);
       await expect(first).resolves.toEqual(others.map(() => INSERTED));
       await session.rollback();
       await expect(again).resolves.toEqual(INSERTED);
-      await expect(store.insert(entry(), 'reject')).resolves.toMatchObject({ outcome: 'repeated' });
+      await expect(store.insert(entry())).resolves.toMatchObject({ outcome: 'repeated' });
     });
   });
 
@@ -98,10 +99,10 @@ describeOn(engines.slice(1))('while another session holds a lock, on $name', (en
       const entry = (): NewRoute =>
         entryOf({ path: `/deleted-beside-${count}/:id` }, { idempotencyKey: `deleted beside ${count}` });
       const first = entry();
-      await store.insert(first, 'allow');
+      await store.insert(first);
       // By its primary key: for another column, the optimizer may read, and so lock, the whole of a small table.
       await session.query('delete from routes where id = unhex(?)', [first.route.id.replaceAll('-', '')]);
-      const [repeat, ...others] = [store.insert(entry(), 'allow'), ...insertOthers(count)];
+      const [repeat, ...others] = [store.insert(entry()), ...insertOthers(count)];
       // The error arrives after one second, and a busy process reads it after two and a half.
       await delay(500);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_000);

@@ -1,23 +1,15 @@
-import { hash } from 'node:crypto';
 import { once } from 'node:events';
 import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import {
-  ensureSchema,
-  locked,
-  migrateDown,
-  migrateUp,
-  MIGRATIONS,
-  migrationStatus,
-} from '../../src/store/migrations.js';
-import { shapesAsText } from '../../src/store/migrations/0002-shapes-as-text.js';
+import { ensureSchema, locked, migrateUp, MIGRATIONS, migrationStatus } from '../../src/store/migrations.js';
+import { parseDatabaseUrl } from '../../src/settings/database-url.js';
+import { openForCalls } from '../../src/store/database.js';
 import { engines } from '../support/engines.js';
+import { EXPAND, NEXT } from '../support/later-schemas.js';
 import { describeOn } from '../support/needs.js';
-import { type OpenedDatabase, openEmpty, openStore } from '../support/open-store.js';
-import { entryOf } from '../support/store-entries.js';
+import { type OpenedDatabase, openEmpty } from '../support/open-store.js';
 
 const NAMES = MIGRATIONS.map(({ name }) => name);
-const NEWEST = String(NAMES.at(-1));
 /** The batch number of an earlier run. */
 const BATCH = 3;
 
@@ -32,10 +24,7 @@ describeOn(engines)('the migrations on $name', (engine) => {
 
   afterEach(() => database.close());
 
-  it('run up, down one by one, and up again, each once', async () => {
-    await expect(migrateUp(knex)).resolves.toEqual(NAMES);
-    for (const name of [...NAMES].reverse()) await expect(migrateDown(knex, name)).resolves.toBe(true);
-    await expect(knex.schema.hasTable('routes')).resolves.toBe(false);
+  it('run once', async () => {
     await expect(migrateUp(knex)).resolves.toEqual(NAMES);
     await expect(knex.schema.hasTable('routes')).resolves.toBe(true);
     await expect(migrateUp(knex)).resolves.toEqual([]);
@@ -43,32 +32,42 @@ describeOn(engines)('the migrations on $name', (engine) => {
 
   it('release a lock that a Knex run left, and continue its batch numbers', async () => {
     await migrateUp(knex);
-    await migrateDown(knex, NEWEST);
-    await knex('knex_migrations_lock').update({ is_locked: 1 });
-    await knex('knex_migrations').update({ batch: BATCH });
-    await expect(migrateUp(knex)).resolves.toEqual([NEWEST]);
-    await expect(knex('knex_migrations').where({ name: NEWEST }).pluck('batch')).resolves.toEqual([
-      BATCH + 1,
-    ]);
-    await knex('knex_migrations_lock').update({ is_locked: 1 });
-    await expect(migrateDown(knex, NEWEST)).resolves.toBe(true);
+    await knex('route_registry_migrations_lock').update({ is_locked: 1 });
+    await knex('route_registry_migrations').update({ batch: BATCH });
+    await expect(migrateUp(knex, NEXT)).resolves.toEqual([EXPAND.name]);
+    const newest = knex('route_registry_migrations').where({ name: EXPAND.name });
+    await expect(newest.pluck('batch')).resolves.toEqual([BATCH + 1]);
   });
 
-  it('complete an interrupted run of 0.1.0', async () => {
-    await migrateUp(knex);
-    await knex.schema.dropTable('knex_migrations_lock');
-    await knex('knex_migrations').where({ name: NEWEST }).update({ batch: 0 });
-    await expect(migrationStatus(knex)).resolves.toEqual({ applied: NAMES.slice(0, -1), pending: [NEWEST] });
-    await expect(migrateUp(knex)).resolves.toEqual([NEWEST]);
-    await expect(knex('knex_migrations').orderBy('id').pluck('name')).resolves.toEqual(NAMES);
+  it('run beside another application of Knex in the same database, and neither touches what the other has', async () => {
+    const own = {
+      name: '0001-theirs',
+      up: (on: Knex) => on.schema.createTable('theirs', (t) => t.increments()),
+    };
+    const migrationSource = {
+      getMigrations: () => Promise.resolve([own]),
+      getMigrationName: () => own.name,
+      getMigration: () => Promise.resolve({ ...own, down: () => Promise.resolve() }),
+    };
+    await knex.migrate.latest({ migrationSource });
+    await knex('knex_migrations_lock').update({ is_locked: 1 });
+    await expect(migrateUp(knex)).resolves.toEqual(NAMES);
+    await expect(migrationStatus(knex)).resolves.toEqual({ applied: NAMES, pending: [] });
+    await expect(knex('knex_migrations_lock').pluck('is_locked')).resolves.toEqual([1]);
+    await expect(knex('knex_migrations').pluck('name')).resolves.toEqual([own.name]);
+    await knex('knex_migrations_lock').update({ is_locked: 0 });
+    await expect(knex.migrate.latest({ migrationSource })).resolves.toEqual([expect.any(Number), []]);
   });
 
-  it('roll back only the migration that 0.1.0 was about to roll back', async () => {
-    await migrateUp(knex);
-    await knex('knex_migrations').where({ name: NEWEST }).update({ batch: 0 });
-    await expect(migrateDown(knex, NEWEST)).resolves.toBe(true);
-    await expect(migrateDown(knex, NEWEST)).resolves.toBe(false);
-    await expect(migrationStatus(knex)).resolves.toMatchObject({ pending: [NEWEST] });
+  it('refuse the table of a build before the first version', async () => {
+    await knex.schema.createTable('knex_migrations', (table) => table.string('name'));
+    await knex('knex_migrations').insert({ name: '0001-routes' });
+    await knex.schema.createTable('routes', (table) => table.binary('shape', 32));
+    const refusal =
+      /^The database in DATABASE_URL was made by a build before the first version, .*: name an empty one\.$/;
+    await expect(migrateUp(knex)).rejects.toThrow(refusal);
+    await expect(ensureSchema(knex)).rejects.toThrow(refusal);
+    await expect(knex.schema.hasTable('route_registry_migrations')).resolves.toBe(false);
   });
 
   it('leave an unrelated table of the same name alone', async () => {
@@ -77,51 +76,22 @@ describeOn(engines)('the migrations on $name', (engine) => {
     });
     await knex('routes').insert({ stop: 'Station' });
     await expect(migrateUp(knex)).rejects.toThrow(/caller/);
-    await expect(migrateDown(knex, '0001-routes', { force: true })).resolves.toBe(false);
     await expect(knex('routes').select()).resolves.toEqual([{ stop: 'Station' }]);
   });
 
   it('report their status without changing the database', async () => {
     await expect(migrationStatus(knex)).resolves.toEqual({ applied: [], pending: NAMES });
-    await expect(knex.schema.hasTable('knex_migrations')).resolves.toBe(false);
+    await expect(knex.schema.hasTable('route_registry_migrations')).resolves.toBe(false);
     await migrateUp(knex);
     await expect(migrationStatus(knex)).resolves.toEqual({ applied: NAMES, pending: [] });
-  });
-
-  it('convert the shapes of stored routes to text and back', async () => {
-    const { knex, store, close } = await openStore(engine);
-    onTestFinished(close);
-    // More routes than one statement converts, and a duplicate of the first route, which stores no shape.
-    const entries = [
-      ...Array.from({ length: 1_100 }, (_, i) => entryOf({ path: `/r${i}/:id` })),
-      entryOf({ path: '/r0/:key' }),
-    ];
-    await Promise.all(entries.map((entry) => store.insert(entry, 'allow')));
-    const stored = async (): Promise<string[]> => {
-      const rows = await knex<{ shape: Buffer | null }>('routes').whereNotNull('shape').select('shape');
-      return rows.map(({ shape }) => Buffer.from(shape ?? '').toString('hex')).sort();
-    };
-    const shapes = entries.slice(0, -1).map(({ shape }) => shape);
-    const asText = shapes.map((shape) => Buffer.from(shape).toString('hex')).sort();
-
-    await expect(stored()).resolves.toEqual(asText);
-    await shapesAsText.down(knex);
-    await expect(stored()).resolves.toEqual(shapes.map((shape) => hash('sha256', shape)).sort());
-    await shapesAsText.up(knex);
-    await expect(stored()).resolves.toEqual(asText);
-    await shapesAsText.up(knex);
-    await expect(stored()).resolves.toEqual(asText);
-    await expect(store.insert(entryOf({ path: '/r1099/:other' }), 'reject')).resolves.toMatchObject({
-      outcome: 'duplicate',
-    });
   });
 });
 
 describe('an embedded database', () => {
   it('is migrated when the service starts', async () => {
-    const { knex, location, close } = await openEmpty(engines[0]);
+    const { knex, close } = await openEmpty(engines[0]);
     onTestFinished(close);
-    await expect(ensureSchema(knex, location)).resolves.toBe(NAMES.length);
+    await expect(ensureSchema(knex)).resolves.toBe(NAMES.length);
     await expect(knex.schema.hasTable('routes')).resolves.toBe(true);
   });
 });
@@ -138,7 +108,7 @@ describeOn(engines.slice(1))('a database on $name', (engine) => {
   afterEach(() => database.close());
 
   it('with an outdated schema is refused with the command that updates it', async () => {
-    await expect(ensureSchema(knex, database.location)).rejects.toThrow(
+    await expect(ensureSchema(knex)).rejects.toThrow(
       'The database schema is out of date. Update it with: node dist/migrate.js (from sources: npm run migrate)',
     );
     await expect(knex.schema.hasTable('routes')).resolves.toBe(false);
@@ -146,7 +116,27 @@ describeOn(engines.slice(1))('a database on $name', (engine) => {
 
   it('with an up-to-date schema is accepted', async () => {
     await migrateUp(knex);
-    await expect(ensureSchema(knex, database.location)).resolves.toBe(NAMES.length);
+    await expect(ensureSchema(knex)).resolves.toBe(NAMES.length);
+  });
+
+  it('whose user may not update, as creates need to, is refused with the grant that is missing', async () => {
+    await migrateUp(knex);
+    const url = new URL(database.url);
+    const name = url.pathname.slice(1);
+    const user = name.slice(-32);
+    await knex.raw(`create user '${user}'@'%' identified by 'p'`);
+    await knex.raw(`grant select, insert on ${name}.* to '${user}'@'%'`);
+    Object.assign(url, { username: user, password: 'p' });
+    const ensured = async (): Promise<number> => {
+      const own = openForCalls(parseDatabaseUrl(url.href), 5_000);
+      return ensureSchema(own).finally(() => own.destroy());
+    };
+    await expect(ensured()).rejects.toThrow(
+      /^The database at \S+ answered \S+ \(114[23]\)\. Its user lacks the grant INSERT or UPDATE on the table routes\.$/,
+    );
+    await knex.raw(`grant update on ${name}.* to '${user}'@'%'`);
+    await expect(ensured()).resolves.toBe(NAMES.length);
+    await knex.raw(`drop user '${user}'@'%'`);
   });
 
   it('stores text as utf8mb4, whatever its default', async () => {

@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
 import { createConnection } from 'mysql2/promise';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { reachOrExplain } from '../../src/run/start.js';
+import { reachOrExplain } from '../../src/run/database-start.js';
 import { type MysqlDatabase, parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openForCalls, openForMigrations } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { ensureSchema, migrateUp, MIGRATIONS } from '../../src/store/migrations.js';
-import { literalInsertOf, toRow } from '../../src/store/route-row.js';
+import { insertOf, tupleOf } from '../../src/store/route-row.js';
 import { engines } from '../support/engines.js';
 import { createMysqlDatabase, identifyMysqlServer } from '../support/mysql-databases.js';
 import { startMysqlServer } from '../support/mysql-server.js';
@@ -60,15 +60,15 @@ async function createSome(store: KnexRouteStore): Promise<string[]> {
     entryOf({ handler: `${INJECTION}${i} '"👍`, middleware: ["it's \\"] }, { idempotencyKey: `key ${i}` }),
   );
   for (const entry of entries) {
-    await expect(store.insert(entry, 'reject')).resolves.toEqual({ outcome: 'inserted' });
-    await expect(store.findByShape(entry.shape)).resolves.toBe(entry.route.id);
+    await expect(store.insert(entry)).resolves.toEqual({ outcome: 'inserted' });
+    await expect(store.findDuplicate(entry.shape)).resolves.toBe(entry.route.id);
   }
   return entries.map(({ route }) => route.id);
 }
 
 /** How many rows there are, and how many of these ids, over a connection of its own. */
 async function countIn(knex: Knex, ids: readonly string[]): Promise<{ rows: number; found: number }> {
-  const store = new KnexRouteStore(knex);
+  const store = new KnexRouteStore(knex, { duplicates: 'reject' });
   const found = await Promise.all(ids.map((id) => store.find(id)));
   const rows = await knex('routes').count<{ count: number }[]>('* as count');
   return { rows: Number(rows[0]?.count), found: found.filter((route) => route !== undefined).length };
@@ -84,8 +84,8 @@ describeOn(engines.slice(1))('where $name', (engine) => {
     await expect(migrateUp(migrating)).resolves.toHaveLength(MIGRATIONS.length);
     await migrating.destroy();
     const knex = openForCalls(through, 5_000);
-    await ensureSchema(knex, location);
-    const ids = await createSome(new KnexRouteStore(knex));
+    await ensureSchema(knex);
+    const ids = await createSome(new KnexRouteStore(knex, { duplicates: 'reject' }));
     await expect(countIn(observer, ids)).resolves.toEqual({ rows: CREATES, found: CREATES });
     await knex.destroy();
     await expect(countIn(observer, ids)).resolves.toEqual({ rows: CREATES, found: CREATES });
@@ -119,7 +119,7 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
         await expect(started).rejects.toThrow(
           new RegExp(`^The database named by DATABASE_URL cannot be used: Sessions of .*${name}`, 'i'),
         );
-        await expect(database.storeWith({}, knex).insert(entryOf(), 'allow')).rejects.toMatchObject({
+        await expect(database.storeWith({}, knex).insert(entryOf())).rejects.toMatchObject({
           reason: 'STORE_UNAVAILABLE',
           cause: expect.objectContaining({ name: 'UnfitSession' }) as unknown,
         });
@@ -130,7 +130,7 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
     it('is used where its defaults are as the service needs them', async () => {
       const front = await startSessionFront(database.port, { atLogin: [AS_NEEDED], insteadOfSet });
       const store = database.storeWith({}, database.connect(front.port));
-      await expect(store.insert(entryOf(), 'allow')).resolves.toEqual({ outcome: 'inserted' });
+      await expect(store.insert(entryOf())).resolves.toEqual({ outcome: 'inserted' });
     });
   });
 
@@ -149,7 +149,7 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
     onTestFinished(() => foreign.end());
     const entry = entryOf({}, { idempotencyKey: 'uncommitted' });
     await foreign.query('BEGIN');
-    await foreign.query(literalInsertOf([toRow(entry)]).text);
+    await foreign.query(insertOf([tupleOf(entry, 'mysql')], 'mysql'));
     await expect(store.findByIdempotencyKey('me', 'uncommitted')).resolves.toBeUndefined();
     await foreign.query('COMMIT');
     await expect(store.findByIdempotencyKey('me', 'uncommitted')).resolves.toEqual(entry.route);
@@ -160,10 +160,10 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
     const front = await startSessionFront(database.port, { beforeInsert });
     const store = database.storeWith({}, database.connect(front.port));
     const entry = entryOf();
-    await expect(store.insert(entry, 'allow')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+    await expect(store.insert(entry)).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
     await expect.poll(() => front.clients()).toBe(0);
     beforeInsert.length = 0;
-    await expect(store.insert(entry, 'allow')).resolves.toEqual({ outcome: 'inserted' });
+    await expect(store.insert(entry)).resolves.toEqual({ outcome: 'inserted' });
     await expect(database.store.find(entry.route.id)).resolves.toEqual(entry.route);
   });
 
@@ -173,7 +173,7 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
     });
     const store = database.storeWith({}, database.connect(front.port));
     const entry = entryOf({ handler: INJECTION, middleware: [INJECTION] });
-    await store.insert(entry, 'allow');
+    await store.insert(entry);
     await expect(database.store.find(entry.route.id)).resolves.toEqual(entry.route);
     const injected = await database.knex('routes').where('handler', 'injected').select('id');
     expect(injected).toEqual([]);
@@ -184,7 +184,7 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
     onTestFinished(() => connection.end());
     await connection.query("SET NAMES latin1, SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES'");
     const entry = entryOf({ handler: `${INJECTION}👍`, middleware: ['中'] });
-    await connection.query(literalInsertOf([toRow(entry)]).text);
+    await connection.query(insertOf([tupleOf(entry, 'mysql')], 'mysql'));
     await expect(database.store.find(entry.route.id)).resolves.toEqual(entry.route);
   });
 });
@@ -219,12 +219,12 @@ describe('on a server with such settings for every session', needs('server'), ()
     await migrateUp(migrating);
     await migrating.destroy();
     const knex = openForCalls(location, 5_000);
-    const store = new KnexRouteStore(knex);
+    const store = new KnexRouteStore(knex, { duplicates: 'reject' });
     const ids = await createSome(store);
     const large = Array.from({ length: 64 }, (_, i) =>
       entryOf({ handler: '中'.repeat(255), middleware: Array<string>(64).fill(`${i}中`.padEnd(255, '中')) }),
     );
-    await Promise.all(large.map((entry) => store.insert(entry, 'allow')));
+    await Promise.all(large.map((entry) => store.insert(entry)));
     ids.push(...large.map(({ route }) => route.id));
     await knex.destroy();
     const observer = openForMigrations(location);

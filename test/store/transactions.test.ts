@@ -28,11 +28,12 @@ const FAULTS: readonly (readonly [string, Fault])[] = [true, false].flatMap((don
 
 /** The calls that read in a transaction. */
 const CALLS: readonly (readonly [string, (store: KnexRouteStore) => Promise<unknown>])[] = [
-  ['a repeat', (store) => store.insert(entryOf({ path: '/a/:id' }, { idempotencyKey: 'key' }), 'allow')],
   ['a dry run with a key', (store) => store.findByIdempotencyKey('me', 'key')],
-  ['a dry run while duplicates are refused', (store) => store.findByShape('GET /a/:')],
-  ['a duplicate that is refused', (store) => store.insert(entryOf({ path: '/a/:b' }), 'reject')],
-  ['a duplicate new to this instance', (store) => store.insert(entryOf({ path: '/a/:c' }), 'allow')],
+  ['a dry run while duplicates are refused', (store) => store.findDuplicate('GET /a/:')],
+  [
+    'a refused duplicate with a key',
+    (store) => store.insert(entryOf({ path: '/a/:b' }, { idempotencyKey: 'new' })),
+  ],
 ];
 
 /** How long a database may be silent that is about to be, in milliseconds. */
@@ -45,7 +46,7 @@ async function createSome(store: KnexRouteStore): Promise<string[]> {
   for (let i = 0; i < CREATES; i++) {
     const entry = entryOf();
     // On a busy machine, the database may be silent for longer than it may here.
-    const stored = await store.insert(entry, 'allow').catch(() => undefined);
+    const stored = await store.insert(entry).catch(() => undefined);
     if (stored?.outcome === 'inserted') ids.push(entry.route.id);
   }
   expect(ids).not.toEqual([]);
@@ -66,7 +67,7 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
 
   beforeAll(async () => {
     database = await openStore(engine);
-    await database.store.insert(entryOf({ path: '/a/:id' }, { idempotencyKey: 'key' }), 'allow');
+    await database.strict.insert(entryOf({ path: '/a/:id' }, { idempotencyKey: 'key' }));
   });
 
   afterAll(() => database.close());
@@ -93,7 +94,7 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
       answer === 'silence' ? SILENCE_MS : 5_000,
     );
     onTestFinished(() => knex.destroy());
-    return { store: database.storeWith({}, knex), knex, front, fault };
+    return { store: database.storeWith({ duplicates: 'reject' }, knex), knex, front, fault };
   }
 
   describe.each(CALLS)('of %s', (_, call) => {
@@ -159,7 +160,7 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
     const before = connectionsSince(0);
     expect(before.size).toBeGreaterThan(1);
     fault.armed = true;
-    await store.findByShape('GET /a/:').catch(() => undefined);
+    await store.findDuplicate('GET /a/:').catch(() => undefined);
     expect(fault.armed).toBe(false);
     const start = front.statements.length;
     await find();
@@ -174,7 +175,7 @@ describe('while another process writes to the embedded database', () => {
   beforeEach(async () => {
     database = await openStore(engines[0]);
     other = database.connect();
-    await database.store.insert(entryOf({ path: '/a/:id' }, { idempotencyKey: 'key' }), 'allow');
+    await database.strict.insert(entryOf({ path: '/a/:id' }, { idempotencyKey: 'key' }));
     await other.raw('BEGIN IMMEDIATE');
   });
 
@@ -183,7 +184,7 @@ describe('while another process writes to the embedded database', () => {
   it('a create waits and a get does not, and the create is stored afterwards', async () => {
     const { store } = database;
     const entry = entryOf();
-    const create = store.insert(entry, 'allow');
+    const create = store.insert(entry);
     const get = store.find(entry.route.id);
     await expect(Promise.race([create.then(() => 'the create'), get.then(() => 'the get')])).resolves.toBe(
       'the get',
@@ -194,8 +195,8 @@ describe('while another process writes to the embedded database', () => {
   });
 
   it('creates become unavailable after some attempts, and no later create is lost', async () => {
-    const { knex, store, storeWith, connect } = database;
-    await expect(store.insert(entryOf(), 'allow')).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+    const { knex, strict: store, storeWith, connect } = database;
+    await expect(store.insert(entryOf())).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
     await Promise.allSettled(CALLS.map(([, call]) => call(store)));
     await other.raw('COMMIT');
     const ids = await createSome(store);
@@ -213,7 +214,7 @@ describe('while another process writes to the embedded database', () => {
     client.releaseConnection(connection);
     const busy = Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' });
     const open = vi.spyOn(client, 'acquireRawConnection').mockRejectedValueOnce(busy);
-    await expect(store.insert(entryOf(), 'allow')).resolves.toEqual({ outcome: 'inserted' });
+    await expect(store.insert(entryOf())).resolves.toEqual({ outcome: 'inserted' });
     expect(open).toHaveBeenCalledTimes(2);
   });
 });

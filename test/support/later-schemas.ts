@@ -9,10 +9,6 @@ export const EXPAND: Migration = {
       table.string('note').nullable();
     });
   },
-  async down(knex) {
-    if (!(await knex.schema.hasColumn('routes', 'note'))) return;
-    await knex.raw('alter table routes drop column note');
-  },
 };
 
 /** The migrations of the next version. */

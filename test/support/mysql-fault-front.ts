@@ -4,8 +4,8 @@ import { startTcpFront } from './tcp-front.js';
 
 /** What goes wrong with a statement. */
 export interface Fault {
-  /** Whether the server still executes the statement. */
-  readonly done: boolean;
+  /** Whether the server still executes the statement; if twice, the client gets its second answer. */
+  readonly done: boolean | 'twice';
   /** The number of the error to return, or `silence` for no response; default: the connection is lost. */
   readonly answer?: number | 'silence';
 }
@@ -54,13 +54,13 @@ export async function startMysqlFaultFront(
       statements.push(statement);
       const fault = faultOf(statement);
       if (fault === undefined) return true;
-      if (fault.done) hidden = fault;
-      else fail(fault);
-      return fault.done;
+      if (fault.done === false) fail(fault);
+      else hidden = fault;
+      return fault.done === 'twice' ? Buffer.concat([packet, packet]) : fault.done;
     });
     const toClient = eachPacket(() => {
       if (hidden === undefined) return true;
-      fail(hidden);
+      if (hidden.done === true) fail(hidden);
       hidden = undefined;
       return false;
     });

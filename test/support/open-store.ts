@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import { type Database, parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openForCalls, openForMigrations } from '../../src/store/database.js';
-import { KnexRouteStore } from '../../src/store/knex-route-store.js';
+import { KnexRouteStore, type KnexRouteStoreOptions } from '../../src/store/knex-route-store.js';
 import { migrateUp } from '../../src/store/migrations.js';
-import type { ObservedStatement, StatementObserver } from '../../src/store/statements.js';
+import type { ObservedStatement } from '../../src/store/statements.js';
 import type { Engine } from './engine.js';
 import { throughPort } from './tcp-proxy.js';
 
@@ -11,11 +11,6 @@ export type { KnexRouteStore, ObservedStatement };
 
 /** The default of the setting. */
 const DEADLINE_MS = 5_000;
-
-interface StoreOptions {
-  /** Default: none. */
-  readonly observers?: readonly StatementObserver[];
-}
 
 /** A database that a single test uses, with connections to it. */
 export interface OpenedDatabase {
@@ -33,9 +28,12 @@ export interface OpenedDatabase {
 
 /** A migrated database with a store on it. */
 export interface OpenedStore extends OpenedDatabase {
+  /** Allows duplicates. */
   readonly store: KnexRouteStore;
-  /** Creates another store. @param knex its connections; default: those of `knex` */
-  readonly storeWith: (options: StoreOptions, knex?: Knex) => KnexRouteStore;
+  /** Refuses duplicates. */
+  readonly strict: KnexRouteStore;
+  /** Creates another store, by default one that allows duplicates. @param knex its connections; default: those of `knex` */
+  readonly storeWith: (options: Partial<KnexRouteStoreOptions>, knex?: Knex) => KnexRouteStore;
 }
 
 /**
@@ -73,7 +71,7 @@ export async function openStore(engine: Engine): Promise<OpenedStore> {
   const migrating = openForMigrations(location);
   await migrateUp(migrating);
   await migrating.destroy();
-  const storeWith = ({ observers }: StoreOptions, through = knex): KnexRouteStore =>
-    new KnexRouteStore(through, observers);
-  return { ...database, store: storeWith({}), storeWith };
+  const storeWith: OpenedStore['storeWith'] = (options, through = knex) =>
+    new KnexRouteStore(through, { duplicates: 'allow', ...options });
+  return { ...database, store: storeWith({}), strict: storeWith({ duplicates: 'reject' }), storeWith };
 }

@@ -18,6 +18,8 @@ interface TcpFront {
 interface TcpFrontOptions {
   /** Default: a free port. */
   readonly port?: number | undefined;
+  /** The path of a unix socket, in place of the port. */
+  readonly path?: string | undefined;
   /** The delay until the second side of a connection closes after the first, in milliseconds; default: none. */
   readonly endDelayMs?: number;
 }
@@ -30,7 +32,7 @@ interface TcpFrontOptions {
 export async function startTcpFront(
   targetPort: number,
   join: (client: Socket, server: Socket) => void,
-  { port = 0, endDelayMs }: TcpFrontOptions = {},
+  { port = 0, path, endDelayMs }: TcpFrontOptions = {},
 ): Promise<TcpFront> {
   const sockets = new Set<Socket>();
   const front = createServer((client) => {
@@ -48,11 +50,11 @@ export async function startTcpFront(
     join(client, server);
   });
   const listen = async (at: number): Promise<void> => {
-    front.listen(at, '127.0.0.1');
+    front.listen(path === undefined ? { port: at, host: '127.0.0.1' } : { path });
     await once(front, 'listening');
   };
   await listen(port);
-  const { port: own } = front.address() as AddressInfo;
+  const { port: own = 0 } = front.address() as Partial<AddressInfo>;
   return {
     port: own,
     sockets,

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Engine } from './engines.js';
 import { startTcpFront } from './tcp-front.js';
@@ -17,15 +20,15 @@ export interface TcpProxy {
   reopen(): Promise<void>;
 }
 
-/** Starts a proxy to a loopback port. @param port the loopback port of the proxy; default: a free one */
-export async function startTcpProxy(targetPort: number, port?: number): Promise<TcpProxy> {
+/** Starts a proxy to a loopback port. @param at its loopback port, default a free one, or the path of its unix socket */
+export async function startTcpProxy(targetPort: number, at?: number | string): Promise<TcpProxy> {
   let stalled = false;
   const front = await startTcpFront(
     targetPort,
     (client, server) => {
       if (!stalled) client.pipe(server).pipe(client);
     },
-    { port },
+    typeof at === 'string' ? { path: at } : { port: at },
   );
   const loseConnections = (): void => {
     for (const socket of front.sockets) socket.unpipe().pause();
@@ -59,11 +62,31 @@ export async function proxyDatabase(databaseUrl: string): Promise<ProxiedDatabas
   return { proxy, url: throughPort(databaseUrl, proxy.port) };
 }
 
+/** Starts a proxy with a unix socket to a database. Both are removed when the test ends. */
+async function proxyBySocket(databaseUrl: string): Promise<ProxiedDatabase> {
+  const url = new URL(databaseUrl);
+  // A short path, since that of a socket has at most 107 bytes.
+  const folder = mkdtempSync(join(tmpdir(), 'socket-'));
+  const path = join(folder, 's');
+  const proxy = await startTcpProxy(Number(url.port), path);
+  onTestFinished(async () => {
+    await proxy.close();
+    rmSync(folder, { recursive: true });
+  });
+  // No port leads anywhere.
+  Object.assign(url, { hostname: 'localhost', port: '1' });
+  url.searchParams.set('socket', path);
+  return { proxy, url: url.href };
+}
+
 /** Creates a database behind a proxy. Both are removed when the test ends. */
-export async function createProxiedDatabase(engine: Engine): Promise<ProxiedDatabase> {
+export async function createProxiedDatabase(
+  engine: Engine,
+  by: 'a port' | 'a unix socket' = 'a port',
+): Promise<ProxiedDatabase> {
   const database = await engine.createDatabase();
   onTestFinished(() => database.drop());
-  return proxyDatabase(database.url);
+  return by === 'a port' ? proxyDatabase(database.url) : proxyBySocket(database.url);
 }
 
 /** The URL of the same database through another port. */

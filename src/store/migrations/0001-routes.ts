@@ -1,24 +1,20 @@
 import type { Knex } from 'knex';
+import { engineOf } from '../database.js';
 
 /** The table of routes, with the columns for safe retries and the duplicate check. */
 export const createRoutes = {
   name: '0001-routes',
-  drops: 'routes',
 
   async up(knex: Knex): Promise<void> {
     if (!(await knex.schema.hasTable('routes'))) await createTable(knex);
     await addUnique(knex, 'routes_caller_request_id', ['caller', 'request_id']);
     await addUnique(knex, 'routes_shape', ['shape']);
   },
-
-  async down(knex: Knex): Promise<void> {
-    await knex.schema.dropTableIfExists('routes');
-  },
 };
 
 async function createTable(knex: Knex): Promise<void> {
   await knex.schema.createTable('routes', (table) => {
-    if (isMysql(knex)) {
+    if (engineOf(knex) === 'mysql') {
       // The other row formats, of which one may be the server's default, have no index of more than 767 bytes.
       table.engine('InnoDB row_format = DYNAMIC');
       table.charset('utf8mb4');
@@ -37,14 +33,15 @@ async function createTable(knex: Knex): Promise<void> {
     // are either MySQL's or MariaDB's.
     table.specificType('caller', 'varbinary(1020)').notNullable();
     table.specificType('request_id', 'varbinary(128)').nullable();
-    // SHA-256 of method and erased path, held only by the first route of its shape.
-    table.binary('shape', 32).nullable();
+    // What duplicates share, of at most a method, a space and a path; of a duplicate that is stored all the same, its id.
+    // Null as long as duplicates are allowed.
+    table.specificType('shape', 'varbinary(2081)').nullable();
   });
 }
 
 /** MySQL commits every statement, so an interrupted run may have created the index. */
 async function addUnique(knex: Knex, indexName: string, columns: string[]): Promise<void> {
-  if (isMysql(knex) && (await hasIndex(knex, indexName))) return;
+  if (engineOf(knex) === 'mysql' && (await hasIndex(knex, indexName))) return;
   await knex.schema.alterTable('routes', (table) => {
     table.unique(columns, { indexName });
   });
@@ -55,9 +52,4 @@ async function hasIndex(knex: Knex, indexName: string): Promise<boolean> {
     .where({ table_schema: knex.raw('database()'), table_name: 'routes', index_name: indexName })
     .first('index_name');
   return row !== undefined;
-}
-
-/** Whether the database is MySQL or MariaDB; otherwise it is the embedded one. */
-export function isMysql(knex: Knex): boolean {
-  return (knex.client as Knex.Client).config.client === 'mysql2';
 }

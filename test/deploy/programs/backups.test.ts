@@ -134,7 +134,7 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
       const knex = openForMigrations(parseDatabaseUrl(url.href));
       await migrateUp(knex);
       const entry = entryOf({ middleware: ["it's 👍", 'b'] }, { idempotencyKey: 'once' });
-      await new KnexRouteStore(knex).insert(entry, 'reject');
+      await new KnexRouteStore(knex, { duplicates: 'reject' }).insert(entry);
       await knex.destroy();
 
       const login = /```ini\n([^]*?)```/.exec(DOCUMENT)?.[1] ?? '';
@@ -148,7 +148,7 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
       url.pathname = `/${names[1]}`;
       const restored = openForMigrations(parseDatabaseUrl(url.href));
       onTestFinished(() => restored.destroy());
-      const store = new KnexRouteStore(restored);
+      const store = new KnexRouteStore(restored, { duplicates: 'reject' });
       await expect(store.find(entry.route.id)).resolves.toEqual(entry.route);
       await expect(store.findByIdempotencyKey('me', 'once')).resolves.toEqual(entry.route);
       await expect(migrateUp(restored)).resolves.toEqual([]);

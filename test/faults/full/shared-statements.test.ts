@@ -2,19 +2,22 @@ import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, inject, it } from 'vitest';
 import { needs } from '../../support/needs.js';
+import { tokenFor } from '../../support/service.js';
 import { uuidAt } from '../../support/store-entries.js';
 import type { Load } from '../programs/load-result.js';
 import { throughPort } from '../../support/tcp-proxy.js';
 import { startDistantProxy } from '../rig/distant-proxy.js';
 import { figure } from '../rig/figures.js';
-import { keptBeside, MOST_ROUNDS } from '../rig/kept.js';
-import { runLoad } from '../rig/load-process.js';
+import { keptBeside } from '../rig/kept.js';
 import { scale } from '../rig/scale.js';
 import { databaseOnMysql, migrate, startProcess } from '../rig/service-process.js';
 
 /** What one caller sends at a time. */
 const AT_A_TIME = 64;
 const DURATION_MS = 0.5 * scale.loadMs;
+
+/** The tokens of many callers. */
+const CALLERS = Array.from({ length: AT_A_TIME }, (_, n) => tokenFor({ sub: `caller ${n}` }));
 
 type Odd = Partial<Load>;
 
@@ -34,9 +37,11 @@ interface Trouble {
   readonly plain?: Odd;
   readonly through?: 'another instance';
   readonly duplicates?: 'reject';
-  /** Whether the caller creates routes of shapes that another instance has stored. */
-  readonly old?: true;
-  /** What the others themselves do. */
+  /** How far away the database is, in milliseconds; default: every distance that the test has. */
+  readonly awayMs?: number;
+  /** What the others do all the time. */
+  readonly always?: Odd;
+  /** What they do besides, in place of one caller. */
   readonly others?: Odd;
   readonly keep: number;
 }
@@ -50,20 +55,6 @@ const FAR: readonly Trouble[] = [
     duplicates: 'reject',
     keep: 0.8,
   })),
-  {
-    what: '100 creates of old shapes a second',
-    odd: at(100, 'create'),
-    plain: at(100, 'create'),
-    old: true,
-    keep: 0.8,
-  },
-  {
-    what: '64 creates of old shapes at a time',
-    odd: atATime('create'),
-    plain: atATime('create'),
-    old: true,
-    keep: 0.8,
-  },
 ];
 
 /** What each engine answers in a way of its own. */
@@ -103,6 +94,19 @@ const ON_MYSQL: readonly Trouble[] = [
     duplicates: 'reject',
     keep: 0.8,
   },
+  {
+    what: '64 hedged creates at a time',
+    odd: atATime('hedged create'),
+    plain: atATime('keyed create'),
+    keep: 0.8,
+  },
+  {
+    what: '1 % repeats of many callers',
+    always: { connections: CALLERS.length, tokens: CALLERS },
+    others: { repeatEach: 100 },
+    awayMs: 10,
+    keep: 0.8,
+  },
   { what: '1 % repeats among all', others: { repeatEach: 100 }, keep: 0.9 },
   { what: '5 % repeats among all', others: { repeatEach: 20 }, keep: 0.6 },
 ];
@@ -111,13 +115,6 @@ async function databaseInFile(): Promise<string> {
   const url = `sqlite:${join(await mkdtemp(join(inject('temporaryFolder'), 'shared-statements-')), 'routes.db')}`;
   await migrate(url);
   return url;
-}
-
-/** Stores shapes through another instance; resolves with how many, numbered from 0. */
-async function storeShapes(settings: Readonly<Record<string, string>>): Promise<number> {
-  const instance = await startProcess(settings);
-  const load = { connections: 4, callers: 128, durationMs: scale.loadMs, first: 0 };
-  return (await runLoad(instance, load)).sent;
 }
 
 it.each([
@@ -129,7 +126,7 @@ it.each([
   })),
   ...[0, ...scale.awayMs].flatMap((awayMs) =>
     (awayMs === 0 ? ON_MYSQL : FAR).map((trouble) => ({
-      engine: `a MySQL-protocol server ${awayMs} ms away`,
+      engine: `a MySQL-protocol server ${trouble.awayMs ?? awayMs} ms away`,
       createDatabase: databaseOnMysql,
       awayMs,
       ...trouble,
@@ -138,9 +135,8 @@ it.each([
 ])(
   'on $engine, $what leave the others at least $keep of the creates that plain calls leave',
   { ...needs('server'), timeout: 180_000 },
-  async ({ engine, createDatabase, awayMs, what, odd, plain, through, duplicates, old, others, keep }) => {
+  async ({ engine, createDatabase, awayMs, what, odd, plain, through, duplicates, always, others, keep }) => {
     const settings = { DATABASE_URL: await createDatabase(), DUPLICATE_ROUTES: duplicates ?? 'allow' };
-    const stored = old === undefined ? 0 : await storeShapes(settings);
     const url =
       awayMs === 0
         ? settings.DATABASE_URL
@@ -149,13 +145,13 @@ it.each([
             await startDistantProxy(Number(new URL(settings.DATABASE_URL).port), awayMs / 2),
           );
     const service = await startProcess({ ...settings, DATABASE_URL: url });
-    const numbers = Math.floor(stored / MOST_ROUNDS);
     const { kept, ...rates } = await keptBeside(service, {
       goal: keep,
       durationMs: DURATION_MS,
-      odd: odd && ((round) => ({ ...odd, ...(old && { first: round * numbers }) })),
+      odd: odd && (() => odd),
       plain,
       through: through && (await startProcess(settings)),
+      always,
       others,
     });
     figure(`${what}, on ${engine}`, { kept, ...shown(rates) });

@@ -1,8 +1,17 @@
 /**
  * What each call does. A `repeat` creates one route with one request id, a `duplicate` one route without, a
- * `keyed duplicate` one route with ever-new request ids, and a `dry run` checks that route.
+ * `keyed duplicate` one route with ever-new request ids, and a `dry run` checks that route. A `keyed create` creates
+ * another route with another request id each time, and a `hedged create` each of these twice.
  */
-export type LoadOperation = 'create' | 'get' | 'repeat' | 'duplicate' | 'keyed duplicate' | 'dry run';
+export type LoadOperation =
+  | 'create'
+  | 'get'
+  | 'repeat'
+  | 'duplicate'
+  | 'keyed duplicate'
+  | 'dry run'
+  | 'keyed create'
+  | 'hedged create';
 
 /** The calls that one run of the load program makes. */
 export interface Load {
@@ -10,6 +19,8 @@ export interface Load {
   readonly target: string;
   readonly operation: LoadOperation;
   readonly token: string;
+  /** Those of the connections, in turn; default: `token`. */
+  readonly tokens?: readonly string[];
   /** The ids that gets request. */
   readonly ids: readonly string[];
   /** The number of the first created route; default: one that no other load has. */

@@ -69,8 +69,8 @@ async function main(): Promise<void> {
   };
   const connections = Array.from(
     { length: load.connections },
-    () =>
-      new GrpcConnection(load.target, fieldsOf(load), {
+    (_, n) =>
+      new GrpcConnection(load.target, fieldsOf(load, n), {
         onRoom: pump,
         heedless: load.heedless,
         readsFailures: true,
@@ -102,7 +102,8 @@ function p99Of(times: readonly number[]): number {
   return times.length === 0 ? 0 : percentile(Float64Array.from(times).sort(), 99);
 }
 
-function fieldsOf({ target, operation, token }: Load): Field[] {
+function fieldsOf({ target, operation, token: one, tokens = [one] }: Load, connection: number): Field[] {
+  const token = tokens[connection % tokens.length] ?? one;
   const path = grpcPath(operation === 'get' ? 'get' : 'create');
   return [...grpcHead(path, target), ['authorization', `Bearer ${token}`]];
 }
@@ -114,6 +115,11 @@ function messageOf({ operation, ids, repeatEach }: Load, n: number): Buffer {
   }
   const repeats = repeatEach !== undefined && n % repeatEach === 0;
   if (operation === 'create' && !repeats) return grpcMessage('create', n);
+  if (operation === 'keyed create' || operation === 'hedged create') {
+    const path = `/keyed/${operation === 'keyed create' ? n : Math.floor(n / 2)}`;
+    const request = { route: { ...SAME, path }, requestId: path, validateOnly: false };
+    return framed(CreateRouteRequest.encode(request).finish());
+  }
   const keys: Partial<Record<Load['operation'], string>> = {
     repeat: 'repeat',
     'keyed duplicate': `key-${n}`,

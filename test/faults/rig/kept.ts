@@ -7,7 +7,7 @@ import type { ServiceProcess } from './service-process.js';
 
 const FEWEST_ROUNDS = 3;
 /** The most rounds of a comparison. */
-export const MOST_ROUNDS = 7;
+const MOST_ROUNDS = 7;
 
 /** What is left of a rate. */
 export interface Share {
@@ -49,6 +49,8 @@ export interface Beside {
   readonly through?: ServiceProcess | undefined;
   /** How many creates the others always have under way; default: 128. */
   readonly callers?: number;
+  /** What else the others do all the time. */
+  readonly always?: Partial<Load> | undefined;
   /** What else the others do while the caller is odd. */
   readonly others?: Partial<Load> | undefined;
 }
@@ -61,7 +63,7 @@ export interface Kept extends Share {
 
 /** Measures what the creates of many others keep beside one caller. */
 export async function keptBeside(service: ServiceProcess, beside: Beside): Promise<Kept> {
-  const { goal, durationMs, through = service, callers = 128 } = beside;
+  const { goal, durationMs, through = service, callers = 128, always } = beside;
   const round = async (odd: Partial<Load> | undefined, others: Partial<Load> = {}) => {
     const token = tokenFor({ sub: 'odd' });
     const one = odd && runLoad(through, { connections: 1, durationMs, token, ...odd });
@@ -69,6 +71,7 @@ export async function keptBeside(service: ServiceProcess, beside: Beside): Promi
       connections: 8,
       callers,
       durationMs,
+      ...always,
       ...others,
     });
     await one;

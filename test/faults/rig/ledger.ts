@@ -32,6 +32,6 @@ export async function storedNumbers(databaseUrl: string): Promise<Set<number>> {
   const location = parseDatabaseUrl(databaseUrl);
   const knex = openForMigrations(location);
   const handlers = await knex('routes').where('handler', 'like', 'collection%').pluck<string[]>('handler');
-  await closeDatabase(knex, location);
+  await closeDatabase(knex);
   return new Set(handlers.map((handler) => Number(/\d+/.exec(handler)?.[0])));
 }

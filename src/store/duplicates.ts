@@ -1,0 +1,80 @@
+import type { Knex } from 'knex';
+import { shapeOf } from '../registry/route.js';
+import { type Engine, engineOf } from './database.js';
+import { migrationStatus } from './migrations.js';
+import { type Bytes, isOneOf, literal } from './route-row.js';
+import { inAttempts } from './statements.js';
+
+/** The most rows of one statement: the calls of instances wait for those that it locks. */
+const MAX_ROWS = 500;
+/** The most bytes of their paths, of which each takes two: less than 1 MiB, the least `max_allowed_packet` in use. */
+const MAX_PATH_BYTES = 400_000;
+
+/** An `UPDATE` that passes over a row whose new shape another one holds. */
+const UPDATE: Record<Engine, string> = { mysql: 'update ignore', sqlite: 'update or ignore' };
+
+/**
+ * Makes the routes count as duplicates that were stored while duplicates were allowed, and so have no shape. Each gets its
+ * shape, oldest first, or, if another one holds it, its id in place of it. Instances that refuse duplicates may run. Can
+ * run again, and beside itself. Resolves with the number of routes.
+ *
+ * @throws Error when the database lacks a migration
+ */
+export async function countDuplicates(knex: Knex): Promise<number> {
+  const { pending } = await migrationStatus(knex);
+  if (pending.length > 0)
+    throw new Error(`The database lacks ${pending.join(', ')}. Migrate it first, without options.`);
+  let counted = 0;
+  let rows = await uncountedAfter(knex, literal(''));
+  for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
+    counted += rows.length;
+    await countBatch(knex, rows);
+    rows = await uncountedAfter(knex, literal(last.id));
+  }
+  return counted;
+}
+
+/** A route without a shape. */
+interface Uncounted {
+  readonly id: Bytes;
+  readonly method: string;
+  readonly path: string;
+}
+
+/** The next ones, up to a batch. @param id a literal */
+async function uncountedAfter(knex: Knex, id: string): Promise<readonly Uncounted[]> {
+  const rows: Uncounted[] = await knex('routes')
+    .whereNull('shape')
+    .whereRaw(`id > ${id}`)
+    .orderBy('id')
+    .limit(MAX_ROWS)
+    .select('id', 'method', 'path');
+  let bytes = 0;
+  const end = rows.findIndex(({ path }) => (bytes += path.length) > MAX_PATH_BYTES);
+  return end === -1 ? rows : rows.slice(0, end);
+}
+
+async function countBatch(knex: Knex, rows: readonly Uncounted[]): Promise<void> {
+  /** Each shape with the first of its rows. */
+  const firsts = new Map<string, string>();
+  const cases = rows.map((row) => {
+    const id = literal(row.id);
+    const shape = literal(shapeOf(row));
+    if (!firsts.has(shape)) firsts.set(shape, id);
+    return `when ${id} then ${firsts.get(shape) === id ? shape : id}`;
+  });
+  const still = `where ${isOneOf(
+    'id',
+    rows.map(({ id }) => literal(id)),
+  )} and shape is null`;
+  await send(knex, `${UPDATE[engineOf(knex)]} routes set shape = case id ${cases.join(' ')} end ${still}`);
+  await send(knex, `update routes set shape = id ${still}`);
+}
+
+/** An instance may lock the same rows in another order, or write to the embedded database. */
+async function send(knex: Knex, statement: string): Promise<void> {
+  await inAttempts(
+    () => knex.raw<unknown>(statement).then(() => undefined),
+    () => false,
+  );
+}
