@@ -34,8 +34,12 @@ interface CallSample {
   readonly atWork: number;
 }
 
+let connections = 0;
+
 /** One HTTP/2 connection and its open streams. Every time is in milliseconds on the same monotonic clock. */
 export class Connection implements Client {
+  /** No other connection of the process has the same. */
+  readonly id = String(++connections);
   readonly #limits: ConnectionLimits;
   readonly #socket: Socket;
   /** Absent once the client has shown who it is, since the connection is then never ended for a new one. */

@@ -4,12 +4,12 @@ import { constants, type Http2Server, type ServerHttp2Stream } from 'node:http2'
 import { connect } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
-import type { Client, Method } from '../calls/call.js';
+import type { Method } from '../calls/call.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
 import type { Limits } from '../settings/config.js';
 import { areOfCall, prepareForGrpcJs, UNKNOWN_METHOD } from './call-headers.js';
-import type { ConnectionTimes } from './connection.js';
+import type { Connection, ConnectionTimes } from './connection.js';
 import { Connections, type StreamEvent } from './connections.js';
 import { addWatchTo, type Health, WATCH_PATH } from './health.js';
 import { http2ServersOf } from './http2-servers.js';
@@ -99,7 +99,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const streamingCalls = new StreamingCalls(options.observeStreaming, options.mostStreamingCalls);
 
   /** The stream that grpc-js is given, and its client: it creates the call before it returns. */
-  let given: { readonly stream: ServerHttp2Stream; readonly client: Client };
+  let given: { readonly stream: ServerHttp2Stream; readonly client: Connection };
   const server = new Server({
     ...transportOptions(limits, times),
     interceptors: [takingUnaryCalls(pipeline, unaryPaths, deadlineMs, () => given)],

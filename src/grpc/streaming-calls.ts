@@ -21,7 +21,7 @@ interface StreamingCall {
   readonly metadata: Metadata;
   readonly writableEnded: boolean;
   getPath(): string;
-  /** The address and port of the client, which no two connections share. */
+  /** The connection. */
   getPeer(): string;
   once(event: 'cancelled', listener: () => void): unknown;
   emit(event: 'error', error: Partial<StatusObject>): boolean;

@@ -20,7 +20,7 @@ type CallStream = Pick<ServerHttp2Stream, 'sentHeaders'>;
 /** Where a call comes from. */
 interface Origin {
   readonly stream: CallStream;
-  readonly client: Client;
+  readonly client: Client & { readonly id: string };
 }
 
 /**
@@ -39,12 +39,28 @@ export function takingUnaryCalls(
 ): ServerInterceptor {
   return ({ path }, innermost) => {
     const taken = path === UNKNOWN_METHOD || paths.has(path);
-    // This wrapper drops a half-close after a cancellation: else the handler would not notice that its call has ended.
-    if (!taken) return new ServerInterceptingCall(innermost);
+    if (!taken) return new CallOnConnection(innermost, origin().client.id);
     const call = new GrpcJsCall(path, innermost, pipeline, deadlineMs, origin());
     // grpc-js calls only `start` on this object, since no handler responds.
     return call as unknown as ServerInterceptingCall;
   };
+}
+
+/**
+ * A call of a handler of grpc-js. Its peer is its connection, since the clients of a Unix socket have no address. The
+ * base class drops a half-close after a cancellation: else the handler would not notice that its call has ended.
+ */
+class CallOnConnection extends ServerInterceptingCall {
+  readonly #connection: string;
+
+  constructor(innermost: ServerInterceptingCallInterface, connection: string) {
+    super(innermost);
+    this.#connection = connection;
+  }
+
+  override getPeer(): string {
+    return this.#connection;
+  }
 }
 
 const atEndOfTurn = new EndOfTurn<GrpcJsCall>((call) => {

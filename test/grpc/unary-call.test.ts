@@ -265,7 +265,7 @@ describe('the deadline of a call', () => {
     const begun = performance.now();
     const call = new GrpcJsCall(ECHO, innermost, pipeline, deadlineMs, {
       stream: { sentHeaders: {} },
-      client: { authenticated: () => undefined },
+      client: { authenticated: () => undefined, id: '1' },
     });
     vi.setSystemTime(Date.now() + 3_600_000);
     const metadata = new Metadata();
