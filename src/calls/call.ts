@@ -14,12 +14,6 @@ export interface MetadataReader {
   get(key: string): readonly (string | Uint8Array)[];
 }
 
-/** The client of a call, on its connection. */
-export interface Client {
-  /** Called when the guard knows who calls. */
-  authenticated(): void;
-}
-
 /** A unary gRPC call, from grpc-js on a socket or from the gateway in the same process. */
 export interface Call {
   /** The method's path: `/package.Service/Method`. */
@@ -30,8 +24,6 @@ export interface Call {
   /** When the client stops waiting, in milliseconds on the clock of `performance.now()`; `Infinity` for never. */
   readonly deadline: number;
   readonly cancellation: Cancellation;
-  /** Absent for a call from the gateway. */
-  readonly client?: Client | undefined;
   /** Set if the call ended before its request was complete. Such a call is observed, not handled. */
   readonly end?: EarlyEnd | undefined;
 }

@@ -192,7 +192,6 @@ function guard({ authenticator }: PipelineOptions): Interceptor {
     const admit = (result: AuthResult): Reply | Promise<Reply> => {
       if (!result.ok) throw new Failure<CallReason>(result.reason, result.message, { cause: result.cause });
       const { caller } = result;
-      call.client?.authenticated();
       // Before the scope is checked: the log line of a refused call names its caller, too.
       context.caller = caller;
       if (scope === undefined)

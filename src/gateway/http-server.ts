@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { HEAD_MAX_BYTES, type OpenSocket, OpenSockets } from '../edge/open-sockets.js';
+import { HEAD_MAX_BYTES, OpenSockets } from '../edge/open-sockets.js';
 import type { FollowedTls, TlsMaterial } from '../edge/tls.js';
 import type { Limits } from '../settings/config.js';
 import type { Gateway } from './gateway.js';
@@ -33,14 +33,12 @@ export class HttpServer {
   /** Connections that can carry a response (TLS: after the handshake), and whether each client has sent nothing yet. */
   readonly #ready = new Map<Duplex, () => boolean>();
   readonly #sockets: OpenSockets;
-  readonly #knowsCallerOn: Gateway['knowsCallerOn'];
   #closing = false;
 
   constructor(gateway: Omit<Gateway, 'drain' | 'replyCache'>, limits: HttpLimits, tls?: FollowedTls) {
     const { maxConnections, deadlineMs, httpIdleMs, headMs = 10_000, lastResortMs = 5_000 } = limits;
     const requestMs = headMs + deadlineMs + lastResortMs;
     this.#onClose = gateway.onClose;
-    this.#knowsCallerOn = gateway.knowsCallerOn;
     const onRequest = this.#accepting(gateway.onRequest);
     const options = {
       // Otherwise Node itself would refuse a request without a host, in its own format.
@@ -70,7 +68,7 @@ export class HttpServer {
       .on('checkContinue', this.#accepting(gateway.onCheckContinue))
       // Otherwise Node itself would refuse an unknown expectation; RFC 9110 lets a server ignore it.
       .on('checkExpectation', onRequest);
-    this.#sockets = new OpenSockets(this.#server, maxConnections);
+    this.#sockets = new OpenSockets(this.#server, maxConnections, gateway.knowsCallerOn);
     // With a limit, Node would silently drop further headers. `maxHeaderSize` limits their number too.
     this.#server.maxHeadersCount = 0;
     // Ends the connection of a client that has requests in progress and does not read the responses.
@@ -117,19 +115,9 @@ export class HttpServer {
   #accepting(listener: RequestListener): RequestListener {
     return (request, response) => {
       if (this.#closing) response.setHeader('Connection', 'close');
-      const open = this.#sockets.of(request.socket);
-      if (open?.kept === false) this.#follow(request.socket, response, open);
+      this.#sockets.begin(response);
       listener(request, response);
     };
-  }
-
-  /** Keeps the connection for good once its client has shown a valid token. */
-  #follow(socket: Socket, response: ServerResponse, open: OpenSocket): void {
-    open.begin();
-    response.once('close', () => {
-      if (this.#knowsCallerOn(socket)) open.keep();
-      else open.finish();
-    });
   }
 }
 

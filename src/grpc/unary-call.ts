@@ -6,7 +6,7 @@ import {
   type ServerInterceptor,
   status,
 } from '@grpc/grpc-js';
-import { type Cancellation, type Client, type EarlyEnd, EndOfTurn, type Reply } from '../calls/call.js';
+import { type Cancellation, type EarlyEnd, EndOfTurn, type Reply } from '../calls/call.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { TIMEOUT_MS_KEY, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './call-headers.js';
 
@@ -20,7 +20,7 @@ type CallStream = Pick<ServerHttp2Stream, 'sentHeaders'>;
 /** Where a call comes from. */
 interface Origin {
   readonly stream: CallStream;
-  readonly client: Client & { readonly id: string };
+  readonly connection: { readonly id: string };
 }
 
 /**
@@ -39,8 +39,8 @@ export function takingUnaryCalls(
 ): ServerInterceptor {
   return ({ path }, innermost) => {
     const taken = path === UNKNOWN_METHOD || paths.has(path);
-    if (!taken) return new CallOnConnection(innermost, origin().client.id);
-    const call = new GrpcJsCall(path, innermost, pipeline, deadlineMs, origin());
+    if (!taken) return new CallOnConnection(innermost, origin().connection.id);
+    const call = new GrpcJsCall(path, innermost, pipeline, deadlineMs, origin().stream);
     // grpc-js calls only `start` on this object, since no handler responds.
     return call as unknown as ServerInterceptingCall;
   };
@@ -78,7 +78,6 @@ export class GrpcJsCall implements Cancellation {
   readonly #innermost: ServerInterceptingCallInterface;
   readonly #pipeline: Pipeline;
   readonly #stream: CallStream;
-  readonly #client: Client;
   /** In milliseconds on the clock of `performance.now()`. */
   #deadline: number;
   #metadata = new Metadata();
@@ -100,13 +99,12 @@ export class GrpcJsCall implements Cancellation {
     innermost: ServerInterceptingCallInterface,
     pipeline: Pipeline,
     deadlineMs: number,
-    { stream, client }: Origin,
+    stream: CallStream,
   ) {
     this.#path = path;
     this.#innermost = innermost;
     this.#pipeline = pipeline;
     this.#stream = stream;
-    this.#client = client;
     this.#deadline = performance.now() + deadlineMs;
   }
 
@@ -181,7 +179,6 @@ export class GrpcJsCall implements Cancellation {
       metadata: this.#metadata,
       deadline,
       cancellation: this,
-      client: this.#client,
       end,
     });
     if (!(reply instanceof Promise)) this.#answer(reply);

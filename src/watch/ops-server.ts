@@ -2,10 +2,9 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
-import { OpenSockets } from '../edge/open-sockets.js';
 import type { Monitor } from './monitor.js';
 
-/** The most open connections: enough for a scraper, some probes and people. An idle one gives way to a new one. */
+/** The most open connections: enough for a scraper, some probes and people. */
 const MAX_CONNECTIONS = 64;
 const PATIENCE_MS = 5_000;
 /** How many times connections are checked within `patienceMs`. */
@@ -60,15 +59,12 @@ export async function startOpsServer(
       connectionsCheckingInterval: patienceMs / CHECKS,
     },
     (request, response) => {
-      const open = sockets.of(request.socket);
-      open?.begin();
-      response.once('close', () => open?.finish());
       void Promise.resolve(answerTo(request, page)).then((answer) => {
         write(response, answer);
       });
     },
   );
-  const sockets = new OpenSockets(server, MAX_CONNECTIONS);
+  server.maxConnections = MAX_CONNECTIONS;
   server.timeout = patienceMs;
   await once(server.listen(port, host), 'listening');
   return {
