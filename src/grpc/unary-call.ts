@@ -40,9 +40,7 @@ export function takingUnaryCalls(
   return ({ path }, innermost) => {
     const taken = path === UNKNOWN_METHOD || paths.has(path);
     if (!taken) return new CallOnConnection(innermost, origin().connection.id);
-    const call = new GrpcJsCall(path, innermost, pipeline, deadlineMs, origin().stream);
-    // grpc-js calls only `start` on this object, since no handler responds.
-    return call as unknown as ServerInterceptingCall;
+    return new GrpcJsCall(path, innermost, pipeline, deadlineMs, origin().stream);
   };
 }
 
@@ -70,9 +68,10 @@ const atEndOfTurn = new EndOfTurn<GrpcJsCall>((call) => {
 /**
  * A unary call. It goes to the pipeline when its request is complete: headers, one message and the end of the stream. A
  * call whose request is incomplete at the deadline goes to the pipeline to be refused, and one that ends before, to be
- * observed. Node reports the reset of a stream first as its end, so a call begins only at the end of the turn.
+ * observed. Node reports the reset of a stream first as its end, so a call begins only at the end of the turn. Of its base
+ * class, grpc-js calls only `start`, since no handler responds.
  */
-export class GrpcJsCall implements Cancellation {
+export class GrpcJsCall extends ServerInterceptingCall implements Cancellation {
   cancelled = false;
   readonly #path: string;
   readonly #innermost: ServerInterceptingCallInterface;
@@ -101,6 +100,7 @@ export class GrpcJsCall implements Cancellation {
     deadlineMs: number,
     stream: CallStream,
   ) {
+    super(innermost);
     this.#path = path;
     this.#innermost = innermost;
     this.#pipeline = pipeline;
@@ -109,7 +109,7 @@ export class GrpcJsCall implements Cancellation {
   }
 
   /** Called by grpc-js with a listener, which is ignored, since it leads to a handler. */
-  start(): void {
+  override start(): void {
     this.#innermost.start(this);
   }
 
