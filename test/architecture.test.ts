@@ -29,7 +29,7 @@ const ALLOWED: Readonly<
   edge: { modules: ['files', 'settings'], packages: [] },
   grpc: {
     modules: ['calls', 'registry', 'edge', 'gen', 'settings'],
-    packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'grpc-js-health-check', 'pino'],
+    packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'pino'],
   },
   gateway: {
     modules: ['calls', 'edge', 'gen', 'settings'],
