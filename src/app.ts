@@ -29,7 +29,8 @@ import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/migrations.js';
 import type { Metrics } from './watch/metrics/metrics.js';
 import { Monitor } from './watch/monitor.js';
-import { Readiness, startOpsServer } from './watch/ops-server.js';
+import { startOpsServer } from './watch/ops-server.js';
+import { Readiness } from './watch/readiness.js';
 import type { Tracing } from './watch/tracing/tracing.js';
 
 /** The running service. */

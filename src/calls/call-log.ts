@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
-import { escapeInvisible } from '../registry/failure.js';
+import { escapeInvisible } from '../registry/text.js';
 import type { Config } from '../settings/config.js';
 import type { CallContext, Interceptor, Reply } from './call.js';
 

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { PoolFigures } from '../../store/database.js';
-import type { Readiness } from '../ops-server.js';
+import type { Readiness } from '../readiness.js';
 import {
   CallMetrics,
   type MethodPaths,

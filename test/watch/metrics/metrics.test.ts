@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Metrics } from '../../../src/watch/metrics/metrics.js';
-import { Readiness } from '../../../src/watch/ops-server.js';
+import { Readiness } from '../../../src/watch/readiness.js';
 import { DatabaseError, storeUnavailable } from '../../../src/store/driver-errors.js';
 import { readMetrics, sumOf } from '../../support/metric-text.js';
 
