@@ -6,7 +6,7 @@ import { CallLog, logCalls, nameCaller } from './calls/call-log.js';
 import type { Interceptor, Method } from './calls/call.js';
 import { Admission, createPipeline, type Pipeline } from './calls/pipeline.js';
 import { MessageCache } from './calls/service.js';
-import { FollowedTls } from './edge/tls.js';
+import { FollowedTls } from './files/followed-tls.js';
 import { openChannel } from './gateway/channel.js';
 import { createGateway } from './gateway/gateway.js';
 import { requireServing } from './gateway/healthz.js';

@@ -25,21 +25,20 @@ const ALLOWED: Readonly<
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'lru-cache', 'pino'],
   },
   routes: { modules: ['calls', 'registry', 'gen'], packages: [] },
-  files: { modules: [], packages: [] },
-  edge: { modules: ['files', 'settings'], packages: [] },
+  files: { modules: ['settings'], packages: [] },
   grpc: {
-    modules: ['calls', 'registry', 'edge', 'gen', 'settings'],
+    modules: ['calls', 'registry', 'gen', 'settings'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'pino'],
   },
   gateway: {
-    modules: ['calls', 'edge', 'gen', 'settings'],
+    modules: ['calls', 'files', 'gen', 'settings'],
     packages: ['@route-registry/transcoder', '@grpc/grpc-js', 'cors', 'express'],
   },
   openapi: {
     modules: ['registry', 'routes', 'gateway', 'gen'],
     packages: ['@route-registry/transcoder'],
   },
-  watch: { modules: ['calls', 'edge', 'store'], packages: ['@route-registry/transcoder', 'prom-client'] },
+  watch: { modules: ['calls', 'store'], packages: ['@route-registry/transcoder', 'prom-client'] },
   'watch/tracing': {
     modules: ['calls', 'store'],
     packages: [
@@ -61,7 +60,7 @@ const ALLOWED: Readonly<
 const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
   ['calls', 'auth'],
   ['calls', 'settings'],
-  ['edge', 'settings'],
+  ['files', 'settings'],
   ['gateway', 'settings'],
   ['grpc', 'settings'],
   ['store', 'settings'],

@@ -125,6 +125,12 @@ export type CallReason =
 /** The `reason` of an `ErrorInfo` (AIP-193): every failure that a client can see. */
 export type Reason = DomainReason | CallReason;
 
+/**
+ * The longest head of a request over either protocol, in bytes: the hard limit on metadata of gRPC implementations in
+ * other languages, and Node's default for HTTP/1.1.
+ */
+export const HEAD_MAX_BYTES = 16_384;
+
 /** The bearer credential of a call (RFC 6750, section 2.1, as metadata). */
 export const AUTHORIZATION = 'authorization';
 

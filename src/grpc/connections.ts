@@ -8,7 +8,7 @@ import {
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import { HEAD_MAX_BYTES } from '../edge/open-sockets.js';
+import { HEAD_MAX_BYTES } from '../calls/call.js';
 import type { Limits } from '../settings/config.js';
 import { Connection, type ConnectionTimes, StreamCount } from './connection.js';
 import { StreamShare } from './stream-share.js';
