@@ -27,11 +27,11 @@ import type { Database } from './settings/database-url.js';
 import { closeDatabase, openForCalls, poolFigures } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/migrations.js';
-import type { Metrics } from './watch/metrics/metrics.js';
-import { Monitor } from './watch/monitor.js';
-import { startOpsServer } from './watch/ops-server.js';
-import { Readiness } from './watch/readiness.js';
-import type { Tracing } from './watch/tracing/tracing.js';
+import type { Metrics } from './observability/metrics/metrics.js';
+import { Monitor } from './observability/monitor.js';
+import { startOpsServer } from './observability/ops-server.js';
+import { Readiness } from './observability/readiness.js';
+import type { Tracing } from './observability/tracing/tracing.js';
 
 /** The running service. */
 export interface App {
@@ -135,7 +135,7 @@ async function openOperations({
   ]);
   if (ops === undefined) return { readiness, metrics: undefined, opsUrl: undefined };
   // Loaded only when metrics are on.
-  const { Metrics } = await import('./watch/metrics/metrics.js');
+  const { Metrics } = await import('./observability/metrics/metrics.js');
   const metrics = new Metrics();
   const role = grpc === undefined ? 'gateway' : http === undefined ? 'grpc' : 'all';
   metrics.buildInfo({ version: serviceVersion(), role });
@@ -353,7 +353,7 @@ function followTls(
 
 /** Starts tracing, which ends at shutdown. Imports OpenTelemetry only here, since loading it takes time and memory. */
 async function openTracing({ closing, logger }: Pick<Parts, 'closing' | 'logger'>): Promise<Tracing> {
-  const loaded = await import('./watch/tracing/tracing.js');
+  const loaded = await import('./observability/tracing/tracing.js');
   const tracing = loaded.openTracing(logger, serviceVersion());
   closing.resource('span queue', () => tracing.close());
   return tracing;

@@ -38,8 +38,8 @@ const ALLOWED: Readonly<
     modules: ['registry', 'routes', 'gateway', 'gen'],
     packages: ['@route-registry/transcoder'],
   },
-  watch: { modules: ['calls', 'store'], packages: ['@route-registry/transcoder', 'prom-client'] },
-  'watch/tracing': {
+  observability: { modules: ['calls', 'store'], packages: ['@route-registry/transcoder', 'prom-client'] },
+  'observability/tracing': {
     modules: ['calls', 'store'],
     packages: [
       '@grpc/grpc-js',
@@ -64,8 +64,8 @@ const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
   ['gateway', 'settings'],
   ['grpc', 'settings'],
   ['store', 'settings'],
-  ['watch', 'store'],
-  ['watch/tracing', 'store'],
+  ['observability', 'store'],
+  ['observability/tracing', 'store'],
 ];
 
 const files = sourceFiles(SRC);
@@ -74,7 +74,7 @@ const imports = files.flatMap(importsOf);
 /** The folder whose files, with those directly in `src`, make up the process: the module '', which may import all. */
 const PROCESS = 'run';
 /** A module within another: it is loaded only where spans are sent. */
-const TRACING = 'watch/tracing';
+const TRACING = 'observability/tracing';
 
 function moduleOf(file: string): string {
   const path = relative(SRC, file);

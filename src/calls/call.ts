@@ -80,8 +80,8 @@ export interface CallContext extends HandlerContext {
   readonly call: Call;
   /** Absent when no method has the path of the call. */
   readonly method: Method | undefined;
-  /** Whether this is a guard-only call. */
-  readonly guardOnly: boolean;
+  /** Whether this is an auth-only call. */
+  readonly authOnly: boolean;
   /** The call's id in logs, errors and trailers. */
   readonly requestId: string;
   /** Set by the guard. */
@@ -146,8 +146,8 @@ export const IDEMPOTENT_REPLAYED = 'idempotent-replayed';
  */
 export const REQUEST_ID = 'x-request-id';
 
-/** Marks a guard-only call, which tells only whether the guard admits the call: if so, it fails with `GUARD_PASSED`. */
-export const GUARD_ONLY = 'x-guard-only';
+/** Marks an auth-only call, which tells only whether the guard admits the call: if so, it fails with `GUARD_PASSED`. */
+export const AUTH_ONLY = 'x-auth-only';
 
 /** The trace that a call is part of (W3C Trace Context, chapter 3). */
 export const TRACEPARENT = 'traceparent';
@@ -158,7 +158,7 @@ export const READ_KEYS = [
   AUTHORIZATION,
   IDEMPOTENCY_KEY,
   REQUEST_ID,
-  GUARD_ONLY,
+  AUTH_ONLY,
   TRACEPARENT,
   TRACESTATE,
 ] as const;
@@ -168,7 +168,7 @@ export const READ_KEYS = [
  * that were added meanwhile. Sending responses back to back costs about half as much as sending them between requests
  * (decision 13).
  */
-export class EndOfTurn<Item> {
+export class ImmediateBatch<Item> {
   readonly #act: (item: Item) => void;
   #due: Item[] = [];
 

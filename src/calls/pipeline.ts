@@ -11,7 +11,7 @@ import {
   type Call,
   type CallContext,
   type CallReason,
-  GUARD_ONLY,
+  AUTH_ONLY,
   type Interceptor,
   type Method,
   type Next,
@@ -50,7 +50,7 @@ export function createPipeline(methods: readonly Method[], options: PipelineOpti
       call,
       method: methodOf.get(call.path),
       metadata: call.metadata,
-      guardOnly: call.metadata.get(GUARD_ONLY).length > 0,
+      authOnly: call.metadata.get(AUTH_ONLY).length > 0,
       requestId,
       caller: undefined,
       trailers,
@@ -82,8 +82,8 @@ function interceptorsOf(options: PipelineOptions): Interceptor[] {
     // Before the guard, so that calls that wait for it are bounded.
     limitCalls(options),
     guard(options),
-    // After the guard: a guard-only call ends here.
-    endGuardOnly,
+    // After the guard: an auth-only call ends here.
+    endAuthOnly,
     // After the guard: an unauthenticated client learns nothing about the validity of its message.
     decodeMessage(options),
     // Before the limit on waiting calls: a cached response waits for nothing.
@@ -209,8 +209,8 @@ function guard({ authenticator }: PipelineOptions): Interceptor {
 }
 
 /** A call that the guard admits must not look like a successful call of its method. */
-const endGuardOnly: Interceptor = (context, next) => {
-  if (context.guardOnly && context.method !== undefined)
+const endAuthOnly: Interceptor = (context, next) => {
+  if (context.authOnly && context.method !== undefined)
     throw new Failure<CallReason>('GUARD_PASSED', 'The guard admits this call, which asks for nothing else.');
   return next(context);
 };

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { createTranscoder, type Transcoder, type TranscoderOptions } from '@route-registry/transcoder';
 import { type Page, pageReply, readOnly, type ReadReply } from '@route-registry/transcoder/page';
 import express, { type Request, type Response } from 'express';
-import { EndOfTurn } from '../calls/call.js';
+import { ImmediateBatch } from '../calls/call.js';
 import { crossOrigin } from './cross-origin.js';
 import { guardOf } from './guard.js';
 import { HEALTH_PATH, healthReplies, NOT_SERVING } from './healthz.js';
@@ -50,7 +50,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { corsOrigins, pages, ...transcoding } = options;
   const { upstream, basePath } = transcoding;
   // Responses written together cost less than responses written one by one (decision 13).
-  const writing = new EndOfTurn<() => void>((write) => {
+  const writing = new ImmediateBatch<() => void>((write) => {
     write();
   });
   const transcoder = createTranscoder({

@@ -115,7 +115,7 @@ export class Connections {
   #begin(connection: Connection, session: ServerHttp2Session): void {
     // Many connections that arrive at once may all become busy before the next check.
     this.#arrived.add(connection);
-    const share = this.#share.ofNew(this.#busy + this.#arrived.size, this.#open.size);
+    const share = this.#share.forNew(this.#busy + this.#arrived.size, this.#open.size);
     connection.begin(session, share);
     this.#ofSession.set(session, connection);
     session.once('close', () => this.#ofSession.delete(session));
@@ -187,8 +187,8 @@ export class Connections {
       }
     }
     this.#busy = busy.size;
-    const share = this.#share.among(busy.size, quietStreams);
-    const most = this.#share.ofIdle(this.#open.size);
+    const share = this.#share.forBusy(busy.size, quietStreams);
+    const most = this.#share.forIdle(this.#open.size);
     for (const connection of busy) this.#announce(connection, share);
     for (const connection of quiet)
       if (!busy.has(connection)) this.#announce(connection, Math.min(share, most));

@@ -6,7 +6,7 @@ import {
   type ServerInterceptor,
   status,
 } from '@grpc/grpc-js';
-import { type Cancellation, type EarlyEnd, EndOfTurn, type Reply } from '../calls/call.js';
+import { type Cancellation, type EarlyEnd, ImmediateBatch, type Reply } from '../calls/call.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { TIMEOUT_MS_KEY, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './call-headers.js';
 
@@ -61,7 +61,7 @@ class CallOnConnection extends ServerInterceptingCall {
   }
 }
 
-const atEndOfTurn = new EndOfTurn<GrpcJsCall>((call) => {
+const batch = new ImmediateBatch<GrpcJsCall>((call) => {
   call.proceed();
 });
 
@@ -151,7 +151,7 @@ export class GrpcJsCall extends ServerInterceptingCall implements Cancellation {
   #proceedLater(): void {
     if (this.#due) return;
     this.#due = true;
-    atEndOfTurn.add(this);
+    batch.add(this);
   }
 
   /** Sends the reply, begins a complete call, or limits the time for the rest of the request. */

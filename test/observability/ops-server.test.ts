@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { httpRequest, rawExchange } from '../../packages/transcoder/test/support/http-request.js';
-import { type OpsPages, startOpsServer } from '../../src/watch/ops-server.js';
-import { Readiness } from '../../src/watch/readiness.js';
+import { type OpsPages, startOpsServer } from '../../src/observability/ops-server.js';
+import { Readiness } from '../../src/observability/readiness.js';
 
 async function start(change: Partial<OpsPages> = {}, patienceMs?: number): Promise<string> {
   const readiness = new Readiness([]);

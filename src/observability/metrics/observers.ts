@@ -113,7 +113,7 @@ export class CallMetrics {
     });
     this.#guardPassed = new Counter({
       name: 'route_registry_guard_passed_total',
-      help: 'Guard-only calls that the guard has admitted; they end with the code Aborted.',
+      help: 'Auth-only calls that the guard has admitted; they end with the code Aborted.',
       registers: [registry],
     });
     for (const labels of [...this.#methods.values(), UNKNOWN]) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Readiness } from '../../src/watch/readiness.js';
+import { Readiness } from '../../src/observability/readiness.js';
 
 /** The readiness of a running process, with a database in this state. */
 function running(well: boolean | undefined): Readiness {
