@@ -161,7 +161,7 @@ async function startGrpc(
   const { methods, authenticator, health } = await openRouteService(config, parts);
   const steps = { ...limits, authenticator, admission: new Admission(limits), log: callLog };
   const pipelineObservedBy = (...observers: (Interceptor | undefined)[]): Pipeline =>
-    createPipeline(methods, { ...steps, observers: observers.filter(isOn) });
+    createPipeline(methods, { ...steps, observers: observers.filter((observer) => observer !== undefined) });
   const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
   const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logCalls(callLog));
   // The gateway measures and logs its own requests, for which it needs only the caller from this pipeline.
@@ -253,7 +253,10 @@ async function openStore(database: Database, parts: Parts): Promise<KnexRouteSto
   readiness.pass('schema', `version ${version}`);
   metrics?.schemaVersion(version);
   metrics?.pool(() => poolFigures(knex));
-  return new KnexRouteStore(knex, [metrics?.statements(), tracing?.statements(database)].filter(isOn));
+  return new KnexRouteStore(
+    knex,
+    [metrics?.statements(), tracing?.statements(database)].filter((observer) => observer !== undefined),
+  );
 }
 
 /**
@@ -283,7 +286,7 @@ async function startRest(config: HttpConfig, pipeline: Pipeline | undefined, par
     log: logger.child({ protocol: 'rest' }),
     mayLog: (kind) => callLog.mayWrite(kind),
     answeredLevel: callLog.successLevel,
-    observers: [metrics?.requests(), tracing?.requests(scheme)].filter(isOn),
+    observers: [metrics?.requests(), tracing?.requests(scheme)].filter((observer) => observer !== undefined),
   });
   metrics?.caches({ replies: () => gateway.replyCache });
   // A gateway that calls the pipeline in its own process shares the health of the gRPC server there.
@@ -357,11 +360,6 @@ async function openTracing({ closing, logger }: Pick<Parts, 'closing' | 'logger'
   const tracing = loaded.openTracing(logger, serviceVersion());
   closing.resource('span queue', () => tracing.close());
   return tracing;
-}
-
-/** Whether an observer is turned on. */
-function isOn<Observer>(observer: Observer | undefined): observer is Observer {
-  return observer !== undefined;
 }
 
 /** The version of the service, from its package, whose relative path is the same from `src/` and from `dist/`. */

@@ -3,6 +3,7 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
 import { HEAD_MAX_BYTES } from '../calls/call.js';
 import type { FollowedTls, TlsMaterial } from '../files/followed-tls.js';
 import type { Limits } from '../settings/config.js';
@@ -132,10 +133,6 @@ function secured(options: ServerOptions, onRequest: RequestListener, tls: Follow
 /** Omits the client authorities, since HTTP clients need no certificate. */
 function identityOf({ latest }: FollowedTls): TlsMaterial {
   return { ...latest, ca: undefined };
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** An open socket whose client has shown no valid token. */
