@@ -6,7 +6,7 @@ import { CallLog, logCalls, nameCaller } from './calls/call-log.js';
 import type { Interceptor, Method } from './calls/call.js';
 import { Admission, createPipeline, type Pipeline } from './calls/pipeline.js';
 import { MessageCache } from './calls/service.js';
-import { FollowedTls } from './edge/tls.js';
+import { FollowedTls } from './files/followed-tls.js';
 import { openChannel } from './gateway/channel.js';
 import { createGateway } from './gateway/gateway.js';
 import { requireServing } from './gateway/healthz.js';
@@ -27,10 +27,11 @@ import type { Config, GrpcConfig, HttpConfig, TlsFiles } from './settings/config
 import { closeDatabase, openForCalls, poolFigures } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/migrations.js';
-import type { Metrics } from './watch/metrics/metrics.js';
-import { Monitor } from './watch/monitor.js';
-import { Readiness, startOpsServer } from './watch/ops-server.js';
-import type { Tracing } from './watch/tracing/tracing.js';
+import type { Metrics } from './observability/metrics/metrics.js';
+import { Monitor } from './observability/monitor.js';
+import { startOpsServer } from './observability/ops-server.js';
+import { Readiness } from './observability/readiness.js';
+import type { Tracing } from './observability/tracing/tracing.js';
 
 /** The running service. */
 export interface App {
@@ -134,7 +135,7 @@ async function openOperations({
   ]);
   if (ops === undefined) return { readiness, metrics: undefined, opsUrl: undefined };
   // Loaded only when metrics are on.
-  const { Metrics } = await import('./watch/metrics/metrics.js');
+  const { Metrics } = await import('./observability/metrics/metrics.js');
   const metrics = new Metrics();
   const role = grpc === undefined ? 'gateway' : http === undefined ? 'grpc' : 'all';
   metrics.buildInfo({ version: serviceVersion(), role });
@@ -160,7 +161,7 @@ async function startGrpc(
   const { methods, authenticator, health } = await openRouteService(config, parts);
   const steps = { ...limits, authenticator, admission: new Admission(limits), log: callLog };
   const pipelineObservedBy = (...observers: (Interceptor | undefined)[]): Pipeline =>
-    createPipeline(methods, { ...steps, observers: observers.filter(isOn) });
+    createPipeline(methods, { ...steps, observers: observers.filter((observer) => observer !== undefined) });
   const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
   const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logCalls(callLog));
   // The gateway measures and logs its own requests, for which it needs only the caller from this pipeline.
@@ -259,7 +260,9 @@ async function openStore(
   readiness.pass('schema', `version ${version}`);
   metrics?.schemaVersion(version);
   metrics?.pool(() => poolFigures(knex));
-  const observers = [metrics?.statements(), tracing?.statements(database)].filter(isOn);
+  const observers = [metrics?.statements(), tracing?.statements(database)].filter(
+    (observer) => observer !== undefined,
+  );
   return new KnexRouteStore(knex, { duplicates, observers, isAway });
 }
 
@@ -290,7 +293,7 @@ async function startRest(config: HttpConfig, pipeline: Pipeline | undefined, par
     log: logger.child({ protocol: 'rest' }),
     mayLog: (kind) => callLog.mayWrite(kind),
     answeredLevel: callLog.successLevel,
-    observers: [metrics?.requests(), tracing?.requests(scheme)].filter(isOn),
+    observers: [metrics?.requests(), tracing?.requests(scheme)].filter((observer) => observer !== undefined),
   });
   metrics?.caches({ replies: () => gateway.replyCache });
   // A gateway that calls the pipeline in its own process shares the health of the gRPC server there.
@@ -360,15 +363,10 @@ function followTls(
 
 /** Starts tracing, which ends at shutdown. Imports OpenTelemetry only here, since loading it takes time and memory. */
 async function openTracing({ closing, logger }: Pick<Parts, 'closing' | 'logger'>): Promise<Tracing> {
-  const loaded = await import('./watch/tracing/tracing.js');
+  const loaded = await import('./observability/tracing/tracing.js');
   const tracing = loaded.openTracing(logger, serviceVersion());
   closing.resource('span queue', () => tracing.close());
   return tracing;
-}
-
-/** Whether an observer is turned on. */
-function isOn<Observer>(observer: Observer | undefined): observer is Observer {
-  return observer !== undefined;
 }
 
 /** The version of the service, from its package, whose relative path is the same from `src/` and from `dist/`. */

@@ -3,9 +3,11 @@ import { parseArgs } from 'node:util';
 import { setLogger } from '@grpc/grpc-js';
 import { destination, type Logger } from 'pino';
 import { type App, startApp } from './app.js';
-import { containerOfThisProcess, firstSteps, startProblem, warnAtStart } from './run/start.js';
-import { type Config, ConfigError, readConfig } from './settings/config.js';
+import { containerOfThisProcess, firstSteps } from './run/first-steps.js';
 import { onStopSignals, openLogger } from './run/process.js';
+import { startProblem } from './run/start.js';
+import { warnAtStart } from './run/warnings.js';
+import { type Config, ConfigError, readConfig } from './settings/config.js';
 
 /** How long shutdown waits for a slow or absent reader of the log, in milliseconds. */
 const LOG_LIMIT_MS = 1_000;

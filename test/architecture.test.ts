@@ -25,22 +25,21 @@ const ALLOWED: Readonly<
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'lru-cache', 'pino'],
   },
   routes: { modules: ['calls', 'registry', 'gen'], packages: [] },
-  files: { modules: [], packages: [] },
-  edge: { modules: ['files', 'settings'], packages: [] },
+  files: { modules: ['settings'], packages: [] },
   grpc: {
-    modules: ['calls', 'registry', 'edge', 'gen', 'settings'],
-    packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'grpc-js-health-check', 'pino'],
+    modules: ['calls', 'registry', 'gen', 'settings'],
+    packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'pino'],
   },
   gateway: {
-    modules: ['calls', 'edge', 'gen', 'settings'],
+    modules: ['calls', 'files', 'gen', 'settings'],
     packages: ['@route-registry/transcoder', '@grpc/grpc-js', 'cors', 'express'],
   },
   openapi: {
     modules: ['registry', 'routes', 'gateway', 'gen'],
     packages: ['@route-registry/transcoder'],
   },
-  watch: { modules: ['calls', 'edge', 'store'], packages: ['@route-registry/transcoder', 'prom-client'] },
-  'watch/tracing': {
+  observability: { modules: ['calls', 'store'], packages: ['@route-registry/transcoder', 'prom-client'] },
+  'observability/tracing': {
     modules: ['calls', 'store'],
     packages: [
       '@grpc/grpc-js',
@@ -61,12 +60,12 @@ const ALLOWED: Readonly<
 const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
   ['calls', 'auth'],
   ['calls', 'settings'],
-  ['edge', 'settings'],
+  ['files', 'settings'],
   ['gateway', 'settings'],
   ['grpc', 'settings'],
   ['store', 'settings'],
-  ['watch', 'store'],
-  ['watch/tracing', 'store'],
+  ['observability', 'store'],
+  ['observability/tracing', 'store'],
 ];
 
 const files = sourceFiles(SRC);
@@ -75,7 +74,7 @@ const imports = files.flatMap(importsOf);
 /** The folder whose files, with those directly in `src`, make up the process: the module '', which may import all. */
 const PROCESS = 'run';
 /** A module within another: it is loaded only where spans are sent. */
-const TRACING = 'watch/tracing';
+const TRACING = 'observability/tracing';
 
 function moduleOf(file: string): string {
   const path = relative(SRC, file);

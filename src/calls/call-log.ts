@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
-import { escapeInvisible } from '../registry/failure.js';
+import { escapeInvisible } from '../registry/text.js';
 import type { Config } from '../settings/config.js';
 import type { CallContext, Interceptor, Reply } from './call.js';
 
@@ -87,10 +87,10 @@ export class CallLog {
   }
 }
 
-/** Logs each call in one line; at `debug` a health check, and a guard-only call that the guard admits. */
+/** Logs each call in one line; at `debug` a health check, and an auth-only call that the guard admits. */
 export function logCalls(log: CallLog): Interceptor {
   function write(context: CallContext, started: number, reply: Reply): Reply {
-    const { requestId, call, method, guardOnly, caller, reason } = context;
+    const { requestId, call, method, authOnly, caller, reason } = context;
     const routine = method?.access === 'public' || reason === 'GUARD_PASSED';
     const refused = reply.code !== status.OK && !routine;
     const level = routine ? 'debug' : refused ? 'info' : log.successLevel;
@@ -102,7 +102,7 @@ export function logCalls(log: CallLog): Interceptor {
       path: loggable(call.path.replace(/\?.*$/s, '')),
       code: status[reply.code],
       reason,
-      guardOnly: guardOnly || undefined,
+      authOnly: authOnly || undefined,
       ms: Math.round(performance.now() - started),
       sub: caller && loggable(caller.subject),
       ...context.fields,

@@ -14,12 +14,6 @@ export interface MetadataReader {
   get(key: string): readonly (string | Uint8Array)[];
 }
 
-/** The client of a call, on its connection. */
-export interface Client {
-  /** Called when the guard knows who calls. */
-  authenticated(): void;
-}
-
 /** A unary gRPC call, from grpc-js on a socket or from the gateway in the same process. */
 export interface Call {
   /** The method's path: `/package.Service/Method`. */
@@ -30,8 +24,6 @@ export interface Call {
   /** When the client stops waiting, in milliseconds on the clock of `performance.now()`; `Infinity` for never. */
   readonly deadline: number;
   readonly cancellation: Cancellation;
-  /** Absent for a call from the gateway. */
-  readonly client?: Client | undefined;
   /** Set if the call ended before its request was complete. Such a call is observed, not handled. */
   readonly end?: EarlyEnd | undefined;
 }
@@ -88,8 +80,8 @@ export interface CallContext extends HandlerContext {
   readonly call: Call;
   /** Absent when no method has the path of the call. */
   readonly method: Method | undefined;
-  /** Whether this is a guard-only call. */
-  readonly guardOnly: boolean;
+  /** Whether this is an auth-only call. */
+  readonly authOnly: boolean;
   /** The call's id in logs, errors and trailers. */
   readonly requestId: string;
   /** Set by the guard. */
@@ -133,6 +125,12 @@ export type CallReason =
 /** The `reason` of an `ErrorInfo` (AIP-193): every failure that a client can see. */
 export type Reason = DomainReason | CallReason;
 
+/**
+ * The longest head of a request over either protocol, in bytes: the hard limit on metadata of gRPC implementations in
+ * other languages, and Node's default for HTTP/1.1.
+ */
+export const HEAD_MAX_BYTES = 16_384;
+
 /** The bearer credential of a call (RFC 6750, section 2.1, as metadata). */
 export const AUTHORIZATION = 'authorization';
 
@@ -148,8 +146,8 @@ export const IDEMPOTENT_REPLAYED = 'idempotent-replayed';
  */
 export const REQUEST_ID = 'x-request-id';
 
-/** Marks a guard-only call, which tells only whether the guard admits the call: if so, it fails with `GUARD_PASSED`. */
-export const GUARD_ONLY = 'x-guard-only';
+/** Marks an auth-only call, which tells only whether the guard admits the call: if so, it fails with `GUARD_PASSED`. */
+export const AUTH_ONLY = 'x-auth-only';
 
 /** The trace that a call is part of (W3C Trace Context, chapter 3). */
 export const TRACEPARENT = 'traceparent';
@@ -160,7 +158,7 @@ export const READ_KEYS = [
   AUTHORIZATION,
   IDEMPOTENCY_KEY,
   REQUEST_ID,
-  GUARD_ONLY,
+  AUTH_ONLY,
   TRACEPARENT,
   TRACESTATE,
 ] as const;
@@ -170,7 +168,7 @@ export const READ_KEYS = [
  * that were added meanwhile. Sending responses back to back costs about half as much as sending them between requests
  * (decision 13).
  */
-export class EndOfTurn<Item> {
+export class ImmediateBatch<Item> {
   readonly #act: (item: Item) => void;
   #due: Item[] = [];
 

@@ -11,7 +11,7 @@ import {
   type Call,
   type CallContext,
   type CallReason,
-  GUARD_ONLY,
+  AUTH_ONLY,
   type Interceptor,
   type Method,
   type Next,
@@ -50,7 +50,7 @@ export function createPipeline(methods: readonly Method[], options: PipelineOpti
       call,
       method: methodOf.get(call.path),
       metadata: call.metadata,
-      guardOnly: call.metadata.get(GUARD_ONLY).length > 0,
+      authOnly: call.metadata.get(AUTH_ONLY).length > 0,
       requestId,
       caller: undefined,
       trailers,
@@ -82,8 +82,8 @@ function interceptorsOf(options: PipelineOptions): Interceptor[] {
     // Before the guard, so that calls that wait for it are bounded.
     limitCalls(options),
     guard(options),
-    // After the guard: a guard-only call ends here.
-    endGuardOnly,
+    // After the guard: an auth-only call ends here.
+    endAuthOnly,
     // After the guard: an unauthenticated client learns nothing about the validity of its message.
     decodeMessage(options),
     // Before the limit on waiting calls: a cached response waits for nothing.
@@ -165,20 +165,21 @@ function cancelled(): Failure<CallReason> {
   return new Failure<CallReason>('CANCELLED', 'The caller cancelled the call.');
 }
 
-function limitCalls({ admission }: PipelineOptions): Interceptor {
-  const leave = (): void => {
-    admission.leave();
+function limitCalls({ admission: { underWay } }: PipelineOptions): Interceptor {
+  const release = (): void => {
+    underWay.release();
   };
   return (context, next) => {
     // A health check is never refused.
     if (context.method?.access === 'public') return next(context);
-    admission.enter();
+    const refusal = underWay.acquire();
+    if (refusal !== undefined) throw overloaded(refusal);
     let reply: Reply | Promise<Reply> | undefined;
     try {
       reply = next(context);
     } finally {
-      if (reply instanceof Promise) void reply.then(leave, leave);
-      else leave();
+      if (reply instanceof Promise) void reply.then(release, release);
+      else release();
     }
     return reply;
   };
@@ -192,7 +193,6 @@ function guard({ authenticator }: PipelineOptions): Interceptor {
     const admit = (result: AuthResult): Reply | Promise<Reply> => {
       if (!result.ok) throw new Failure<CallReason>(result.reason, result.message, { cause: result.cause });
       const { caller } = result;
-      call.client?.authenticated();
       // Before the scope is checked: the log line of a refused call names its caller, too.
       context.caller = caller;
       if (scope === undefined)
@@ -209,8 +209,8 @@ function guard({ authenticator }: PipelineOptions): Interceptor {
 }
 
 /** A call that the guard admits must not look like a successful call of its method. */
-const endGuardOnly: Interceptor = (context, next) => {
-  if (context.guardOnly && context.method !== undefined)
+const endAuthOnly: Interceptor = (context, next) => {
+  if (context.authOnly && context.method !== undefined)
     throw new Failure<CallReason>('GUARD_PASSED', 'The guard admits this call, which asks for nothing else.');
   return next(context);
 };
@@ -236,10 +236,10 @@ const replyFromCache: Interceptor = (context, next) => {
   return message === undefined ? next(context) : okReply(trailers, message);
 };
 
-function limitWaiting({ admission }: PipelineOptions): Interceptor {
+function limitWaiting({ admission: { waiting } }: PipelineOptions): Interceptor {
   return (context, next) => {
     const { caller } = context;
-    return caller === undefined ? next(context) : admission.wait(caller.subject, () => next(context));
+    return caller === undefined ? next(context) : waiting.run(caller.subject, () => next(context));
   };
 }
 
@@ -257,60 +257,74 @@ function okReply(trailers: Metadata, message: Uint8Array): Reply {
   return { code: status.OK, details: '', message, trailers };
 }
 
-/**
- * Limits the work in progress, so that an overloaded service still completes the work that it can. A call served from
- * memory only counts as in progress; a call that waits for the database also holds a place while it waits.
- */
-export class Admission {
-  readonly #limits: Pick<Limits, 'maxCalls' | 'maxWaitingCalls'>;
-  readonly #waitingOf = new Map<string, number>();
-  #calls = 0;
-  #waiting = 0;
-
-  constructor(limits: Pick<Limits, 'maxCalls' | 'maxWaitingCalls'>) {
-    this.#limits = limits;
-  }
+/** Limits how much is in progress at the same time, in all and for each key. */
+export class Limiter {
+  readonly #what: string;
+  readonly #most: number;
+  readonly #mostOfKey: number;
+  readonly #ofKey = new Map<string, number>();
+  #count = 0;
 
   /**
-   * Counts a call until `leave`.
-   *
-   * @throws Failure `OVERLOADED`
+   * @param what is limited, for messages: `calls waiting`
+   * @param mostOfKey the most of one key, which is a caller or a connection; default: no limit of its own
    */
-  enter(): void {
-    const { maxCalls } = this.#limits;
-    if (this.#calls >= maxCalls) throw overloaded(`It has ${maxCalls} calls under way.`);
-    this.#calls++;
-  }
-
-  leave(): void {
-    this.#calls--;
+  constructor(what: string, most: number, mostOfKey = most) {
+    this.#what = what;
+    this.#most = most;
+    this.#mostOfKey = mostOfKey;
   }
 
   /**
-   * Runs work that waits for the database, and holds a place until the work is done.
+   * Takes a place, which must be released with the same key.
    *
-   * @param caller the caller whose work it is; each caller gets at most half of the places
+   * @returns undefined, or in a sentence why there is no place
+   */
+  acquire(key?: string): string | undefined {
+    if (this.#count >= this.#most) return `It has ${this.#most} ${this.#what}.`;
+    if (key !== undefined) {
+      const own = this.#ofKey.get(key) ?? 0;
+      if (own >= this.#mostOfKey) return `The caller has ${own} ${this.#what}.`;
+      this.#ofKey.set(key, own + 1);
+    }
+    this.#count++;
+    return undefined;
+  }
+
+  release(key?: string): void {
+    this.#count--;
+    if (key === undefined) return;
+    const left = Number(this.#ofKey.get(key)) - 1;
+    if (left > 0) this.#ofKey.set(key, left);
+    else this.#ofKey.delete(key);
+  }
+
+  /**
+   * Holds a place until the work is done.
+   *
    * @throws Failure `OVERLOADED`, before the work begins
    */
-  async wait<T>(caller: string, work: () => T | Promise<T>): Promise<T> {
-    const own = this.#waitingOf.get(caller) ?? 0;
-    this.#check(own);
-    this.#waiting++;
-    this.#waitingOf.set(caller, own + 1);
+  async run<T>(key: string, work: () => T | Promise<T>): Promise<T> {
+    const refusal = this.acquire(key);
+    if (refusal !== undefined) throw overloaded(refusal);
     try {
       return await work();
     } finally {
-      this.#waiting--;
-      const left = Number(this.#waitingOf.get(caller)) - 1;
-      if (left > 0) this.#waitingOf.set(caller, left);
-      else this.#waitingOf.delete(caller);
+      this.release(key);
     }
   }
+}
 
-  #check(own: number): void {
-    const { maxWaitingCalls } = this.#limits;
-    const share = Math.floor(maxWaitingCalls / 2);
-    if (this.#waiting >= maxWaitingCalls) throw overloaded(`It has ${maxWaitingCalls} calls waiting.`);
-    if (own >= share) throw overloaded(`The caller has ${share} calls waiting.`);
+/**
+ * The limits on calls, with which an overloaded service still completes the work that it can. A call served from memory
+ * is only under way; one that waits for the database also holds a place there, of which a caller has at most half.
+ */
+export class Admission {
+  readonly underWay: Limiter;
+  readonly waiting: Limiter;
+
+  constructor({ maxCalls, maxWaitingCalls }: Pick<Limits, 'maxCalls' | 'maxWaitingCalls'>) {
+    this.underWay = new Limiter('calls under way', maxCalls);
+    this.waiting = new Limiter('calls waiting', maxWaitingCalls, Math.floor(maxWaitingCalls / 2));
   }
 }

@@ -1,7 +1,7 @@
 import { createSecureContext } from 'node:tls';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { type GrpcUpstream, grpcUpstream, tlsOptions } from '@route-registry/transcoder/grpc-js';
-import type { FollowedTls } from '../edge/tls.js';
+import type { FollowedTls } from '../files/followed-tls.js';
 import type { Limits } from '../settings/config.js';
 
 const CHANNEL_OPTIONS = {

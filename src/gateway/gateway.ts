@@ -1,11 +1,12 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { createTranscoder, type Transcoder, type TranscoderOptions } from '@route-registry/transcoder';
 import { type Page, pageReply, readOnly, type ReadReply } from '@route-registry/transcoder/page';
-import cors from 'cors';
 import express, { type Request, type Response } from 'express';
-import { EndOfTurn } from '../calls/call.js';
+import { ImmediateBatch } from '../calls/call.js';
+import { crossOrigin } from './cross-origin.js';
 import { guardOf } from './guard.js';
 import { HEALTH_PATH, healthReplies, NOT_SERVING } from './healthz.js';
+import { indexReply } from './index-page.js';
 import { TRANSCODING } from './transcoding.js';
 import { now } from './upstream.js';
 
@@ -49,7 +50,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { corsOrigins, pages, ...transcoding } = options;
   const { upstream, basePath } = transcoding;
   // Responses written together cost less than responses written one by one (decision 13).
-  const writing = new EndOfTurn<() => void>((write) => {
+  const writing = new ImmediateBatch<() => void>((write) => {
     write();
   });
   const transcoder = createTranscoder({
@@ -111,105 +112,4 @@ export function createGateway(options: GatewayOptions): Gateway {
     onClose: transcoder.close,
     isAuthenticated: transcoder.isAuthenticated,
   };
-}
-
-/** The response at the base path depends on what the client accepts. */
-const BY_ACCEPT = { Vary: 'Accept' };
-
-/**
- * The index at the base path: the paths of the named pages and of the health check,
- * `{"docs":"/docs","health":"/healthz"}`. A browser is redirected to the first named HTML page, if there is one.
- */
-function indexReply(basePath: string, pages: readonly Page[]): ReadReply {
-  const named = pages.filter(({ name }) => name !== undefined);
-  const places = [
-    ...named.map(({ name, path }) => [name, basePath + path]),
-    ['health', basePath + HEALTH_PATH],
-  ];
-  const index = pageReply({
-    path: '',
-    contentType: 'application/json',
-    body: () => Buffer.from(JSON.stringify(Object.fromEntries(places))),
-    headers: BY_ACCEPT,
-  });
-  const forPeople = named.find(({ contentType }) => contentType.startsWith('text/html'));
-  if (forPeople === undefined) return index;
-  // Relative, since a proxy may serve the base path under a prefix of its own.
-  const last = basePath.slice(basePath.lastIndexOf('/') + 1);
-  const place = (last + forPeople.path).replace(/^\//, '');
-  const headers = { ...BY_ACCEPT, Location: place, 'Cache-Control': 'no-cache' };
-  return (exchange) => (prefersHtml(exchange.request) ? { status: 302, headers } : index(exchange));
-}
-
-/** A client that accepts anything, as curl does, gets JSON. */
-function prefersHtml(request: IncomingMessage): boolean {
-  return express.request.accepts.call(request, 'json', 'html') === 'html';
-}
-
-/** The response headers that scripts of other origins may read, in addition to those that the Fetch standard always allows. */
-const EXPOSED_HEADERS = [
-  'Accept-Encoding',
-  'Accept-Post',
-  'Allow',
-  'ETag',
-  'Idempotent-Replayed',
-  'Location',
-  'Retry-After',
-  'Vary',
-  'WWW-Authenticate',
-  'X-Request-Id',
-];
-
-/** How long a browser may cache the response to a preflight request, in seconds: the most that Chromium allows. */
-const MAX_AGE_S = 7_200;
-
-/**
- * Lets scripts of the given origins call the gateway (CORS, in the Fetch standard), without cookies. Other origins get
- * no CORS headers, so browsers refuse their scripts. The scripts may set any header, such as those that monitoring adds
- * to each request: a header that the gateway does not know reaches nothing.
- *
- * @param origins origins as browsers send them; `https://*.example.app` stands for every host with one more label
- * @param answerPreflight responds to a preflight request, which needs no token
- */
-function crossOrigin(
-  origins: readonly string[],
-  answerPreflight: RequestListener,
-): (onwards: RequestListener) => RequestListener {
-  const exact = new Set(origins.filter((each) => !each.includes('*')));
-  const matchers = origins.filter((each) => each.includes('*')).map(matcherOf);
-  const isAllowed = (origin: string): boolean =>
-    exact.has(origin) || matchers.some((matches) => matches(origin));
-  const grant = cors({
-    // Called only for an origin that is allowed.
-    origin: true,
-    exposedHeaders: EXPOSED_HEADERS,
-    maxAge: MAX_AGE_S,
-    preflightContinue: true,
-  });
-  return (onwards) => (request, response) => {
-    const { origin } = request.headers;
-    // Even without CORS headers: a cache must not serve this response to a script of another origin.
-    response.setHeader('Vary', 'Origin');
-    if (origin === undefined || !isAllowed(origin)) {
-      onwards(request, response);
-      return;
-    }
-    const isPreflight =
-      request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined;
-    grant(request, response, () => {
-      (isPreflight ? answerPreflight : onwards)(request, response);
-    });
-  };
-}
-
-/** A label as browsers write it: in lower case, and other scripts in Punycode. */
-const LABEL = /^[a-z0-9_-]+$/;
-
-/** Returns the function that tells the origins that `https://*.example.app` stands for. */
-function matcherOf(pattern: string): (origin: string) => boolean {
-  const [before = '', after = ''] = pattern.split('*');
-  return (origin) =>
-    origin.startsWith(before) &&
-    origin.endsWith(after) &&
-    LABEL.test(origin.slice(before.length, -after.length));
 }

@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import type { Guard, UnaryReply, Upstream } from '@route-registry/transcoder';
-import { AUTHORIZATION, GUARD_ONLY } from '../calls/call.js';
+import { AUTHORIZATION, AUTH_ONLY } from '../calls/call.js';
 
 const OK: number = status.OK;
 const ABORTED: number = status.ABORTED;
@@ -11,7 +11,7 @@ const ADMITTED_MS = 1_000;
 const ADMISSIONS = 1_000;
 
 /**
- * Asks the guard of the gRPC server with a guard-only call, which runs no method. Over a channel, this costs nearly as
+ * Asks the guard of the gRPC server with an auth-only call, which runs no method. Over a channel, this costs nearly as
  * much as the call itself; in one process, a twentieth of a create. So requests with the same credential for the same
  * method share an admission for a second. The guard checks the call itself again in any case.
  *
@@ -32,7 +32,7 @@ export function guardOf(upstream: Upstream, admittedMs = ADMITTED_MS): Guard {
       }
       return verdict;
     };
-    const question = { ...call, message: NO_MESSAGE, metadata: new Map(metadata).set(GUARD_ONLY, '1') };
+    const question = { ...call, message: NO_MESSAGE, metadata: new Map(metadata).set(AUTH_ONLY, '1') };
     const reply = upstream.unary(question);
     return reply instanceof Promise ? reply.then(judge) : judge(reply);
   };

@@ -3,8 +3,9 @@ import { createServer, type RequestListener, type Server, type ServerResponse } 
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { HEAD_MAX_BYTES, type OpenSocket, OpenSockets } from '../edge/open-sockets.js';
-import type { FollowedTls, TlsMaterial } from '../edge/tls.js';
+import { setImmediate as turn } from 'node:timers/promises';
+import { HEAD_MAX_BYTES } from '../calls/call.js';
+import type { FollowedTls, TlsMaterial } from '../files/followed-tls.js';
 import type { Limits } from '../settings/config.js';
 import type { Gateway } from './gateway.js';
 
@@ -33,14 +34,12 @@ export class HttpServer {
   /** Connections that can carry a response (TLS: after the handshake), and whether each client has sent nothing yet. */
   readonly #ready = new Map<Duplex, () => boolean>();
   readonly #sockets: OpenSockets;
-  readonly #isAuthenticated: Gateway['isAuthenticated'];
   #closing = false;
 
   constructor(gateway: Omit<Gateway, 'drain' | 'replyCache'>, limits: HttpLimits, tls?: FollowedTls) {
     const { maxConnections, deadlineMs, httpIdleMs, headMs = 10_000, lastResortMs = 5_000 } = limits;
     const requestMs = headMs + deadlineMs + lastResortMs;
     this.#onClose = gateway.onClose;
-    this.#isAuthenticated = gateway.isAuthenticated;
     const onRequest = this.#accepting(gateway.onRequest);
     const options = {
       // Otherwise Node itself would refuse a request without a host, in its own format.
@@ -70,7 +69,7 @@ export class HttpServer {
       .on('checkContinue', this.#accepting(gateway.onCheckContinue))
       // Otherwise Node itself would refuse an unknown expectation; RFC 9110 lets a server ignore it.
       .on('checkExpectation', onRequest);
-    this.#sockets = new OpenSockets(this.#server, maxConnections);
+    this.#sockets = new OpenSockets(this.#server, maxConnections, gateway.isAuthenticated);
     // With a limit, Node would silently drop further headers. `maxHeaderSize` limits their number too.
     this.#server.maxHeadersCount = 0;
     // Ends the connection of a client that has requests in progress and does not read the responses.
@@ -117,19 +116,9 @@ export class HttpServer {
   #accepting(listener: RequestListener): RequestListener {
     return (request, response) => {
       if (this.#closing) response.setHeader('Connection', 'close');
-      const open = this.#sockets.of(request.socket);
-      if (open?.kept === false) this.#follow(request.socket, response, open);
+      this.#sockets.begin(response);
       listener(request, response);
     };
-  }
-
-  /** Keeps the connection for good once its client has shown a valid token. */
-  #follow(socket: Socket, response: ServerResponse, open: OpenSocket): void {
-    open.begin();
-    response.once('close', () => {
-      if (this.#isAuthenticated(socket)) open.keep();
-      else open.finish();
-    });
   }
 }
 
@@ -146,6 +135,89 @@ function identityOf({ latest }: FollowedTls): TlsMaterial {
   return { ...latest, ca: undefined };
 }
 
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+/** An open socket whose client has shown no valid token. */
+interface Stranger {
+  readonly socket: Socket;
+  /** The responses that the client has not received to their end. */
+  readonly responses: Set<ServerResponse>;
+}
+
+/**
+ * The open sockets of an HTTP server, including those whose TLS handshake is not complete. When there are as many as
+ * there may be, a new one takes the place of the one that has been idle for longest, of those whose clients have shown
+ * no valid token. A socket is idle while nothing but its client is waited for: to send a request, or to read a response.
+ */
+class OpenSockets {
+  readonly #open = new Set<Socket>();
+  readonly #isCallers: (socket: Socket) => boolean;
+  /** By the client's address, since Node does not say on which socket a TLS handshake was; the latest active one last. */
+  readonly #strangers = new Map<string, Stranger>();
+
+  /**
+   * @param server whose sockets to follow from now on
+   * @param most how many may be open
+   * @param isCallers whether the latest request on a socket had a valid token
+   */
+  constructor(server: Server, most: number, isCallers: (socket: Socket) => boolean) {
+    this.#isCallers = isCallers;
+    // Node drops every further socket, before any event. The additional one takes another's place, or is refused.
+    server.maxConnections = most + 1;
+    server.prependListener('connection', (socket: Socket) => {
+      if (this.#open.size < most || this.#evict()) this.#add(socket);
+      // Later, since the listeners of the server still expect an open socket.
+      else setImmediate(() => socket.destroy());
+    });
+  }
+
+  /** A request has arrived. */
+  begin(response: ServerResponse): void {
+    const { socket } = response.req;
+    const client = clientOf(socket);
+    const stranger = this.#strangers.get(client);
+    if (stranger === undefined) return;
+    stranger.responses.add(response);
+    this.#isActive(client, stranger);
+    response.once('close', () => {
+      stranger.responses.delete(response);
+      if (this.#strangers.get(client) !== stranger) return;
+      if (this.#isCallers(socket)) this.#strangers.delete(client);
+      else this.#isActive(client, stranger);
+    });
+  }
+
+  destroy(): void {
+    for (const socket of this.#open) socket.destroy();
+  }
+
+  #add(socket: Socket): void {
+    const client = clientOf(socket);
+    this.#open.add(socket);
+    this.#strangers.set(client, { socket, responses: new Set() });
+    socket.once('close', () => {
+      this.#open.delete(socket);
+      if (this.#strangers.get(client)?.socket === socket) this.#strangers.delete(client);
+    });
+  }
+
+  #isActive(client: string, stranger: Stranger): void {
+    this.#strangers.delete(client);
+    this.#strangers.set(client, stranger);
+  }
+
+  /** @returns whether there was an idle one */
+  #evict(): boolean {
+    for (const [client, { socket, responses }] of this.#strangers) {
+      if ([...responses].some(({ headersSent, req }) => !headersSent || this.#isCallers(req.socket)))
+        continue;
+      this.#strangers.delete(client);
+      this.#open.delete(socket);
+      socket.destroy();
+      return true;
+    }
+    return false;
+  }
+}
+
+function clientOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }

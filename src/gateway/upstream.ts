@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks';
 import type { CallMetadata, UnaryReply, Upstream } from '@route-registry/transcoder';
 import type { Reply } from '../calls/call.js';
 import type { Pipeline } from '../calls/pipeline.js';
@@ -7,13 +6,7 @@ import type { Pipeline } from '../calls/pipeline.js';
 export function memoryUpstream(pipeline: Pipeline): Upstream {
   return {
     unary: ({ path, message, metadata, deadline, cancellation }) => {
-      const reply = pipeline({
-        path,
-        message,
-        metadata: readable(metadata),
-        deadline: sinceStart(deadline),
-        cancellation,
-      });
+      const reply = pipeline({ path, message, metadata: readable(metadata), deadline, cancellation });
       return reply instanceof Promise ? reply.then(toUpstreamReply) : toUpstreamReply(reply);
     },
   };
@@ -34,19 +27,14 @@ function readable(metadata: CallMetadata) {
 }
 
 /**
- * The clock of the gateway's deadlines: whole milliseconds since the epoch. It is monotonic within this process, so
- * that deadlines do not move when the wall clock jumps.
+ * The clock of all deadlines in this process, that of `performance.now()`, in whole milliseconds: they do not move when
+ * the wall clock jumps.
  */
 export function now(): number {
-  return Math.floor(performance.timeOrigin + performance.now());
+  return Math.floor(performance.now());
 }
 
-/** Converts a time of this clock to the clock of `performance.now()`. */
-function sinceStart(time: number): number {
-  return time - performance.timeOrigin;
-}
-
-/** Adapts an upstream that expects deadlines on the wall clock to calls with deadlines on this clock. */
+/** Adapts an upstream that expects deadlines on the wall clock. */
 export function onWallClock(upstream: Upstream): Upstream {
   return {
     unary: (call) => upstream.unary({ ...call, deadline: call.deadline - now() + Date.now() }),

@@ -1,8 +1,6 @@
 import { executionAsyncResource } from 'node:async_hooks';
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { Client } from '../calls/call.js';
-import type { OpenSocket } from '../edge/open-sockets.js';
 import type { Limits } from '../settings/config.js';
 
 /** With more unary calls at work at once than this, a connection is busy. */
@@ -34,12 +32,14 @@ interface CallSample {
   readonly atWork: number;
 }
 
+let connections = 0;
+
 /** One HTTP/2 connection and its open streams. Every time is in milliseconds on the same monotonic clock. */
-export class Connection implements Client {
+export class Connection {
+  /** No other connection of the process has the same. */
+  readonly id = String(++connections);
   readonly #limits: ConnectionLimits;
   readonly #socket: Socket;
-  /** Absent once the client has shown who it is, since the connection is then never ended for a new one. */
-  #open: OpenSocket | undefined;
   readonly #streamCount: StreamCount;
   #session: ServerHttp2Session | undefined;
   /** The session's native object, held and never read: Node must not free it before those of its streams (decision 35). */
@@ -66,38 +66,24 @@ export class Connection implements Client {
   /** When the connection was first seen without streams after GOAWAY. */
   #emptyAt: number | undefined;
 
-  constructor(
-    socket: Socket,
-    open: OpenSocket | undefined,
-    limits: ConnectionLimits,
-    streamCount: StreamCount,
-    now: number,
-  ) {
+  constructor(socket: Socket, limits: ConnectionLimits, streamCount: StreamCount, now: number) {
     this.#socket = socket;
-    this.#open = open;
-    if (open !== undefined) open.end = this.#makeWay;
     this.#limits = limits;
     this.#streamCount = streamCount;
     this.#beganAt = now;
     this.#activeAt = now;
     this.#announced = limits.maxStreams;
-    const [calls, streamingCalls] = [this.#calls, this.#streamingCalls];
-    const [onActivity, finish] = [this.#onActivity, this.#onFinished];
+    const [calls, streamingCalls, onActivity] = [this.#calls, this.#streamingCalls, this.#onActivity];
     // One listener for all streams: a closure for each would cost more than all other bookkeeping.
     this.#onStreamClosed = function onStreamClosed(this: ServerHttp2Stream): void {
       if (!calls.delete(this)) streamingCalls.delete(this);
       streamCount.remove();
-      finish();
       onActivity();
     };
   }
 
   readonly #onActivity = (): void => {
     this.#clientActive = true;
-  };
-
-  readonly #onFinished = (): void => {
-    this.#open?.finish();
   };
 
   readonly #onSettings = (): void => {
@@ -147,18 +133,7 @@ export class Connection implements Client {
 
   #count(stream: ServerHttp2Stream): void {
     this.#streamCount.add();
-    this.#open?.begin();
     stream.once('close', this.#onStreamClosed);
-  }
-
-  /** Whether the client has acknowledged the settings; Node enforces them only from then on. */
-  get acknowledged(): boolean {
-    return this.#acknowledged;
-  }
-
-  /** What the client has sent so far, in bytes. */
-  get received(): number {
-    return this.#socket.bytesRead;
   }
 
   /**
@@ -236,20 +211,6 @@ export class Connection implements Client {
     for (const stream of this.#streamingCalls.keys())
       this.#streamingCalls.set(stream, now + this.#limits.resetMs);
     this.#session?.close();
-  }
-
-  /** Sends GOAWAY and ends the connection, on which no stream is open, without waiting for its client. */
-  readonly #makeWay = (): void => {
-    this.#session?.close();
-    setImmediate(() => {
-      this.destroy();
-    });
-  };
-
-  /** The connection is never ended for a new one. */
-  authenticated(): void {
-    this.#open?.keep();
-    this.#open = undefined;
   }
 
   /** Ends the connection and everything that is open on it. */

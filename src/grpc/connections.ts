@@ -8,7 +8,7 @@ import {
 } from 'node:http2';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import { HEAD_MAX_BYTES, type OpenSocket, OpenSockets } from '../edge/open-sockets.js';
+import { HEAD_MAX_BYTES } from '../calls/call.js';
 import type { Limits } from '../settings/config.js';
 import { Connection, type ConnectionTimes, StreamCount } from './connection.js';
 import { StreamShare } from './stream-share.js';
@@ -22,9 +22,6 @@ const CLIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
   'ERR_HTTP2_ERROR',
   'ERR_HTTP2_TOO_MANY_INVALID_FRAMES',
 ]);
-/** The part of `maxConnections` whose clients may send more than `HEAD_MAX_BYTES` before they acknowledge the settings. */
-const UNACKNOWLEDGED_PART = 1 / 8;
-
 /** The overhead of each header beyond its name and value, in bytes (RFC 9113, section 6.5.2). */
 const HEADER_BYTES = 32;
 
@@ -49,7 +46,8 @@ export type StreamEvent = [
 /** The connections of an HTTP/2 server. Limits their number, streams and time, and closes them. */
 export class Connections {
   readonly #options: ConnectionsOptions;
-  readonly #sockets: OpenSockets[] = [];
+  /** The sockets of all connections, and of those whose TLS handshake is not complete. */
+  readonly #sockets = new Set<Socket>();
   readonly #open = new Set<Connection>();
   readonly #ofSession = new Map<Http2Session | undefined, Connection>();
   /** Connections with a unary call in progress, or with one lately. */
@@ -58,8 +56,6 @@ export class Connections {
   #busy = 0;
   /** Connections to which only the share of a new connection has been announced. */
   readonly #arrived = new Set<Connection>();
-  /** Connections not yet known to have acknowledged the settings, oldest first. */
-  readonly #unacknowledged = new Set<Connection>();
   readonly #share: StreamShare;
   readonly #streams = new StreamCount();
   readonly #timer: NodeJS.Timeout;
@@ -83,14 +79,16 @@ export class Connections {
   /** Manages the connections that a listening server accepts from now on. */
   attach(listener: Http2Server): void {
     listener.updateSettings({ maxHeaderListSize: HEAD_MAX_BYTES });
+    listener.maxConnections = this.#options.maxConnections;
+    listener.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
     const secure = listener instanceof TlsServer;
     let awaitingSession: Connection | undefined;
     listener.prependListener(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
-      awaitingSession = this.#accept(socket, sockets.of(socket));
+      awaitingSession = this.#accept(socket);
     });
-    // Prepends its listeners to the one above.
-    const sockets = new OpenSockets(listener, this.#options.maxConnections);
-    this.#sockets.push(sockets);
     // Node's own connection listener creates the session, so the session belongs to the connection just accepted.
     listener.prependListener('session', (session) => {
       if (awaitingSession !== undefined) this.#begin(awaitingSession, session);
@@ -101,15 +99,13 @@ export class Connections {
     });
   }
 
-  #accept(socket: Socket, open: OpenSocket | undefined): Connection {
-    const connection = new Connection(socket, open, this.#options, this.#streams, this.#now);
+  #accept(socket: Socket): Connection {
+    const connection = new Connection(socket, this.#options, this.#streams, this.#now);
     this.#open.add(connection);
-    this.#unacknowledged.add(connection);
     socket.once('close', () => {
       this.#open.delete(connection);
       this.#withCalls.delete(connection);
       this.#arrived.delete(connection);
-      this.#unacknowledged.delete(connection);
       connection.release();
       if (this.#open.size === 0) this.#onEmpty?.();
     });
@@ -119,7 +115,7 @@ export class Connections {
   #begin(connection: Connection, session: ServerHttp2Session): void {
     // Many connections that arrive at once may all become busy before the next check.
     this.#arrived.add(connection);
-    const share = this.#share.ofNew(this.#busy + this.#arrived.size, this.#open.size);
+    const share = this.#share.forNew(this.#busy + this.#arrived.size, this.#open.size);
     connection.begin(session, share);
     this.#ofSession.set(session, connection);
     session.once('close', () => this.#ofSession.delete(session));
@@ -165,13 +161,12 @@ export class Connections {
     clearTimeout(grace);
     clearInterval(this.#timer);
     // Only unfinished TLS handshakes are left, and are not worth waiting for.
-    for (const sockets of this.#sockets) sockets.destroy();
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   #check(): void {
     this.#now = clock();
     this.#shareStreams();
-    this.#endUnacknowledged();
     this.#checks = (this.#checks + 1) % CHECKS_PER_SWEEP;
     // While the server closes, every check is a sweep, since `close` waits for the last connection.
     if (this.#checks === 0 || this.#onEmpty !== undefined)
@@ -192,8 +187,8 @@ export class Connections {
       }
     }
     this.#busy = busy.size;
-    const share = this.#share.among(busy.size, quietStreams);
-    const most = this.#share.ofIdle(this.#open.size);
+    const share = this.#share.forBusy(busy.size, quietStreams);
+    const most = this.#share.forIdle(this.#open.size);
     for (const connection of busy) this.#announce(connection, share);
     for (const connection of quiet)
       if (!busy.has(connection)) this.#announce(connection, Math.min(share, most));
@@ -204,17 +199,6 @@ export class Connections {
 
   #announce(connection: Connection, share: number): void {
     if (connection.setMaxConcurrentStreams(share)) this.#arrived.delete(connection);
-  }
-
-  /** From a client that has not acknowledged the settings, headers that never end take 20 times as much memory. */
-  #endUnacknowledged(): void {
-    const greedy: Connection[] = [];
-    for (const connection of this.#unacknowledged) {
-      if (connection.acknowledged) this.#unacknowledged.delete(connection);
-      else if (connection.received > HEAD_MAX_BYTES) greedy.push(connection);
-    }
-    const most = Math.ceil(this.#options.maxConnections * UNACKNOWLEDGED_PART);
-    for (const connection of greedy.slice(0, -most)) connection.destroy();
   }
 }
 

@@ -4,12 +4,12 @@ import { constants, type Http2Server, type ServerHttp2Stream } from 'node:http2'
 import { connect } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
-import type { Client, Method } from '../calls/call.js';
+import type { Method } from '../calls/call.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
 import type { Limits } from '../settings/config.js';
 import { areOfCall, prepareForGrpcJs, UNKNOWN_METHOD } from './call-headers.js';
-import type { ConnectionTimes } from './connection.js';
+import type { Connection, ConnectionTimes } from './connection.js';
 import { Connections, type StreamEvent } from './connections.js';
 import { addWatchTo, type Health, WATCH_PATH } from './health.js';
 import { http2ServersOf } from './http2-servers.js';
@@ -98,8 +98,8 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const requestMsOfStreaming = new Map([[WATCH_PATH, deadlineMs]]);
   const streamingCalls = new StreamingCalls(options.observeStreaming, options.mostStreamingCalls);
 
-  /** The stream that grpc-js is given, and its client: it creates the call before it returns. */
-  let given: { readonly stream: ServerHttp2Stream; readonly client: Client };
+  /** The stream that grpc-js is given: it creates the call before it returns. */
+  let given: { readonly stream: ServerHttp2Stream; readonly connection: Connection };
   const server = new Server({
     ...transportOptions(limits, times),
     interceptors: [takingUnaryCalls(pipeline, unaryPaths, deadlineMs, () => given)],
@@ -124,14 +124,14 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     connections.attach(listener);
     filterStreams(listener, (event) => {
       const [stream, headers] = event;
-      const client = connections.take(event, requestMsOfStreaming.get(String(headers[':path'])));
-      if (client === undefined) return false;
+      const connection = connections.take(event, requestMsOfStreaming.get(String(headers[':path'])));
+      if (connection === undefined) return false;
       if (!areOfCall(headers)) {
         stream.respond({ ':status': constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE }, { endStream: true });
         return false;
       }
       prepareForGrpcJs(headers, unaryPaths, requestMsOfStreaming);
-      given = { stream, client };
+      given = { stream, connection };
       return true;
     });
   }

@@ -30,7 +30,7 @@ export class StreamShare {
   }
 
   /** The share of each busy connection, while this many are busy and the quiet ones have this many streams at work. */
-  among(busy: number, quietStreams: number): number {
+  forBusy(busy: number, quietStreams: number): number {
     const fair = this.#fair(busy, quietStreams);
     this.#checks = fair > this.#share ? this.#checks + 1 : 0;
     if (fair < this.#share || this.#checks >= CHECKS_BEFORE_GROWTH) {
@@ -41,12 +41,12 @@ export class StreamShare {
   }
 
   /** The share of a new connection, which both numbers include. */
-  ofNew(maybeBusy: number, open: number): number {
-    return Math.min(this.#share, this.ofIdle(open), this.#fair(maybeBusy, 0));
+  forNew(maybeBusy: number, open: number): number {
+    return Math.min(this.#share, this.forIdle(open), this.#fair(maybeBusy, 0));
   }
 
   /** The most that any connection that is not busy may have while this many are open. */
-  ofIdle(open: number): number {
+  forIdle(open: number): number {
     return this.#rounded(this.#budget.open / Math.max(1, open));
   }
 

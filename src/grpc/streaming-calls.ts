@@ -2,7 +2,7 @@ import { type Metadata, type StatusObject, status } from '@grpc/grpc-js';
 import { statusReply } from '../calls/failures.js';
 import { type CallReason, type Reason, REQUEST_ID } from '../calls/call.js';
 import { Failure } from '../registry/failure.js';
-import { requestIdOf } from '../calls/pipeline.js';
+import { Limiter, requestIdOf } from '../calls/pipeline.js';
 
 /** The most calls open at one time, on all connections. */
 const MOST_CALLS = 1_024;
@@ -21,7 +21,7 @@ interface StreamingCall {
   readonly metadata: Metadata;
   readonly writableEnded: boolean;
   getPath(): string;
-  /** The address and port of the client, which no two connections share. */
+  /** The connection. */
   getPeer(): string;
   once(event: 'cancelled', listener: () => void): unknown;
   emit(event: 'error', error: Partial<StatusObject>): boolean;
@@ -30,18 +30,13 @@ interface StreamingCall {
 /** The open streaming calls, which are served by grpc-js's own handlers. */
 export class StreamingCalls {
   readonly #observe: ObserveStreamingCall;
-  readonly #most: number;
-  readonly #open = new Map<
-    StreamingCall,
-    { readonly peer: string; readonly onEnd: ReturnType<ObserveStreamingCall> }
-  >();
-  /** The number of open calls by connection. */
-  readonly #ofPeer = new Map<string, number>();
+  readonly #limiter: Limiter;
+  readonly #open = new Map<StreamingCall, ReturnType<ObserveStreamingCall>>();
 
   /** @param most the most calls open at one time; default: 1,024 */
   constructor(observe: ObserveStreamingCall = () => () => undefined, most = MOST_CALLS) {
     this.#observe = observe;
-    this.#most = most;
+    this.#limiter = new Limiter('streaming calls', most, most * PART_OF_CONNECTION);
   }
 
   /**
@@ -52,11 +47,12 @@ export class StreamingCalls {
    */
   begin(call: StreamingCall, refusal: () => Failure<CallReason>): boolean {
     const peer = call.getPeer();
-    const ofPeer = this.#ofPeer.get(peer) ?? 0;
-    const full = this.#open.size >= this.#most || ofPeer >= this.#most * PART_OF_CONNECTION;
+    const full = this.#limiter.acquire(peer) !== undefined;
     const onEnd = this.#observe(call.getPath());
-    this.#open.set(call, { peer, onEnd });
-    this.#ofPeer.set(peer, ofPeer + 1);
+    this.#open.set(call, (...end) => {
+      if (!full) this.#limiter.release(peer);
+      onEnd(...end);
+    });
     // grpc-js emits this event at the end of every call. The stream has ended only if the server ended the call.
     call.once('cancelled', () => {
       this.#end(call, call.writableEnded ? status.OK : status.CANCELLED);
@@ -82,12 +78,8 @@ export class StreamingCalls {
   }
 
   #end(call: StreamingCall, code: status, reason?: Reason): void {
-    const open = this.#open.get(call);
-    if (open === undefined) return;
+    const onEnd = this.#open.get(call);
     this.#open.delete(call);
-    const left = (this.#ofPeer.get(open.peer) ?? 0) - 1;
-    if (left > 0) this.#ofPeer.set(open.peer, left);
-    else this.#ofPeer.delete(open.peer);
-    open.onEnd(code, reason);
+    onEnd?.(code, reason);
   }
 }

@@ -6,7 +6,7 @@ import {
   type ServerInterceptor,
   status,
 } from '@grpc/grpc-js';
-import { type Cancellation, type Client, type EarlyEnd, EndOfTurn, type Reply } from '../calls/call.js';
+import { type Cancellation, type EarlyEnd, ImmediateBatch, type Reply } from '../calls/call.js';
 import type { Pipeline } from '../calls/pipeline.js';
 import { TIMEOUT_MS_KEY, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './call-headers.js';
 
@@ -20,7 +20,7 @@ type CallStream = Pick<ServerHttp2Stream, 'sentHeaders'>;
 /** Where a call comes from. */
 interface Origin {
   readonly stream: CallStream;
-  readonly client: Client;
+  readonly connection: { readonly id: string };
 }
 
 /**
@@ -39,30 +39,44 @@ export function takingUnaryCalls(
 ): ServerInterceptor {
   return ({ path }, innermost) => {
     const taken = path === UNKNOWN_METHOD || paths.has(path);
-    // This wrapper drops a half-close after a cancellation: else the handler would not notice that its call has ended.
-    if (!taken) return new ServerInterceptingCall(innermost);
-    const call = new GrpcJsCall(path, innermost, pipeline, deadlineMs, origin());
-    // grpc-js calls only `start` on this object, since no handler responds.
-    return call as unknown as ServerInterceptingCall;
+    if (!taken) return new CallOnConnection(innermost, origin().connection.id);
+    return new GrpcJsCall(path, innermost, pipeline, deadlineMs, origin().stream);
   };
 }
 
-const atEndOfTurn = new EndOfTurn<GrpcJsCall>((call) => {
+/**
+ * A call of a handler of grpc-js. Its peer is its connection, since the clients of a Unix socket have no address. The
+ * base class drops a half-close after a cancellation: else the handler would not notice that its call has ended.
+ */
+class CallOnConnection extends ServerInterceptingCall {
+  readonly #connection: string;
+
+  constructor(innermost: ServerInterceptingCallInterface, connection: string) {
+    super(innermost);
+    this.#connection = connection;
+  }
+
+  override getPeer(): string {
+    return this.#connection;
+  }
+}
+
+const batch = new ImmediateBatch<GrpcJsCall>((call) => {
   call.proceed();
 });
 
 /**
  * A unary call. It goes to the pipeline when its request is complete: headers, one message and the end of the stream. A
  * call whose request is incomplete at the deadline goes to the pipeline to be refused, and one that ends before, to be
- * observed. Node reports the reset of a stream first as its end, so a call begins only at the end of the turn.
+ * observed. Node reports the reset of a stream first as its end, so a call begins only at the end of the turn. Of its base
+ * class, grpc-js calls only `start`, since no handler responds.
  */
-export class GrpcJsCall implements Cancellation {
+export class GrpcJsCall extends ServerInterceptingCall implements Cancellation {
   cancelled = false;
   readonly #path: string;
   readonly #innermost: ServerInterceptingCallInterface;
   readonly #pipeline: Pipeline;
   readonly #stream: CallStream;
-  readonly #client: Client;
   /** In milliseconds on the clock of `performance.now()`. */
   #deadline: number;
   #metadata = new Metadata();
@@ -84,18 +98,18 @@ export class GrpcJsCall implements Cancellation {
     innermost: ServerInterceptingCallInterface,
     pipeline: Pipeline,
     deadlineMs: number,
-    { stream, client }: Origin,
+    stream: CallStream,
   ) {
+    super(innermost);
     this.#path = path;
     this.#innermost = innermost;
     this.#pipeline = pipeline;
     this.#stream = stream;
-    this.#client = client;
     this.#deadline = performance.now() + deadlineMs;
   }
 
   /** Called by grpc-js with a listener, which is ignored, since it leads to a handler. */
-  start(): void {
+  override start(): void {
     this.#innermost.start(this);
   }
 
@@ -137,7 +151,7 @@ export class GrpcJsCall implements Cancellation {
   #proceedLater(): void {
     if (this.#due) return;
     this.#due = true;
-    atEndOfTurn.add(this);
+    batch.add(this);
   }
 
   /** Sends the reply, begins a complete call, or limits the time for the rest of the request. */
@@ -165,7 +179,6 @@ export class GrpcJsCall implements Cancellation {
       metadata: this.#metadata,
       deadline,
       cancellation: this,
-      client: this.#client,
       end,
     });
     if (!(reply instanceof Promise)) this.#answer(reply);

@@ -1,4 +1,4 @@
-import { countCodePoints, quote } from './failure.js';
+import { countCodePoints, quote } from './text.js';
 
 /** The longest path, in code points: as long as the URLs that browsers and proxies commonly carry. */
 export const PATH_MAX = 2048;

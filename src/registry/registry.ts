@@ -1,9 +1,10 @@
 import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
-import { countCodePoints, Failure, quote, type Violation } from './failure.js';
+import { Failure, type Violation } from './failure.js';
 import { PROBLEMS_MAX } from './path-pattern.js';
 import type { RouteStore, Signal } from './route-store.js';
 import { readDefinition, type Route, type RouteDefinition, sameDefinition } from './route.js';
+import { countCodePoints, quote } from './text.js';
 
 /** The longest id that a client gives, the `request_id` of a create or the id of a call, in characters: long enough for a UUID with a prefix, short enough for an index. */
 export const REQUEST_ID_MAX = 128;

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { countCodePoints, quote, type Violation } from './failure.js';
+import type { Violation } from './failure.js';
 import { readPath } from './path-pattern.js';
+import { countCodePoints, quote } from './text.js';
 
 /** A route as a client defines it: the handler and middleware to run for certain requests. */
 export interface RouteDefinition {

@@ -28,9 +28,9 @@ describe('the limit on waiting calls', () => {
   it('refuses further calls before their work begins', async () => {
     const places = admission();
     const waiting = ['a', 'a', 'b', 'b'].map((caller) => ({ caller, ...work() }));
-    const done = waiting.map(({ caller, run }) => places.wait(caller, run));
+    const done = waiting.map(({ caller, run }) => places.waiting.run(caller, run));
     const late = work();
-    await expect(places.wait('c', late.run)).rejects.toThrow(overloaded(/4 calls waiting/));
+    await expect(places.waiting.run('c', late.run)).rejects.toThrow(overloaded(/4 calls waiting/));
     expect(late.begun()).toBe(false);
     for (const { finish } of waiting) finish();
     await expect(Promise.all(done)).resolves.toHaveLength(4);
@@ -39,10 +39,12 @@ describe('the limit on waiting calls', () => {
   it('gives one caller at most half of the places and leaves the rest to others', async () => {
     const places = admission();
     const mine = [work(), work()];
-    const done = mine.map(({ run }) => places.wait('me', run));
-    await expect(places.wait('me', work().run)).rejects.toThrow(overloaded(/The caller has 2 calls waiting/));
+    const done = mine.map(({ run }) => places.waiting.run('me', run));
+    await expect(places.waiting.run('me', work().run)).rejects.toThrow(
+      overloaded(/The caller has 2 calls waiting/),
+    );
     const other = work();
-    const others = places.wait('you', other.run);
+    const others = places.waiting.run('you', other.run);
     other.finish();
     await expect(others).resolves.toBe('done');
     for (const { finish } of mine) finish();
@@ -56,12 +58,12 @@ describe('the limit on waiting calls', () => {
     const places = admission({ maxWaitingCalls: 2 });
     for (let i = 0; i < 3; i++) {
       const one = work();
-      const settled = Promise.allSettled([places.wait('me', one.run)]);
+      const settled = Promise.allSettled([places.waiting.run('me', one.run)]);
       one[settle]();
       await settled;
     }
     const last = work();
-    const waits = places.wait('me', last.run);
+    const waits = places.waiting.run('me', last.run);
     last.finish();
     await expect(waits).resolves.toBe('done');
   });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { EndOfTurn } from '../../src/calls/call.js';
+import { ImmediateBatch } from '../../src/calls/call.js';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setImmediate'] });
@@ -12,7 +12,7 @@ afterEach(() => {
 describe('items deferred to the end of a turn', () => {
   it('are processed in order, and items added meanwhile after all others', () => {
     const acted: string[] = [];
-    const turn = new EndOfTurn<string>((item) => {
+    const turn = new ImmediateBatch<string>((item) => {
       acted.push(item);
       for (const more of item.split('+').slice(1)) turn.add(more);
     });
@@ -27,7 +27,7 @@ describe('items deferred to the end of a turn', () => {
 
   it('are all processed even if one throws, and its error is not swallowed', () => {
     const acted: string[] = [];
-    const turn = new EndOfTurn<() => void>((act) => {
+    const turn = new ImmediateBatch<() => void>((act) => {
       act();
     });
     turn.add(() => acted.push('good'));

@@ -150,9 +150,9 @@ describe('the guard', () => {
     await expect(pipelineOf({})(callOf({ message }))).resolves.toMatchObject({ code: status.OK });
   });
 
-  it('ends a guard-only call that it admits, without running the method, so that nobody takes it for a success', async () => {
+  it('ends an auth-only call that it admits, without running the method, so that nobody takes it for a success', async () => {
     const pipeline = pipelineOf({ handle: () => Promise.reject(new Error('ran')) });
-    const reply = await pipeline(callOf({ keys: { 'x-guard-only': '1' } }));
+    const reply = await pipeline(callOf({ keys: { 'x-auth-only': '1' } }));
     expect(reply.code).toBe(status.ABORTED);
     expect(errorInfoOf(richErrorOfReply(reply)).reason).toBe('GUARD_PASSED');
     expect(reply.message).toBeUndefined();
@@ -320,16 +320,16 @@ describe('the log', () => {
     );
   });
 
-  it('marks guard-only calls, and records those that the guard admits at the level debug', async () => {
+  it('marks auth-only calls, and records those that the guard admits at the level debug', async () => {
     const lines: string[] = [];
     const pipeline = pipelineOf({}, lines);
-    await pipeline(callOf({ keys: { 'x-guard-only': '1' } }));
-    await pipeline(callOf({ metadata: Metadata.fromHttp2Headers({ 'x-guard-only': '1' }) }));
+    await pipeline(callOf({ keys: { 'x-auth-only': '1' } }));
+    await pipeline(callOf({ metadata: Metadata.fromHttp2Headers({ 'x-auth-only': '1' }) }));
     const { debug, info } = pino.levels.values;
-    const guardOnly = true;
+    const authOnly = true;
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
-      expect.objectContaining({ level: debug, code: 'ABORTED', reason: 'GUARD_PASSED', guardOnly }),
-      expect.objectContaining({ level: info, code: 'UNAUTHENTICATED', reason: 'TOKEN_MISSING', guardOnly }),
+      expect.objectContaining({ level: debug, code: 'ABORTED', reason: 'GUARD_PASSED', authOnly }),
+      expect.objectContaining({ level: info, code: 'UNAUTHENTICATED', reason: 'TOKEN_MISSING', authOnly }),
     ]);
   });
 

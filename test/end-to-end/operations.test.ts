@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import { resolve } from 'node:path';
 import { Metadata } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ReadinessReport } from '../../src/watch/ops-server.js';
+import type { ReadinessReport } from '../../src/observability/readiness.js';
 import { MIGRATIONS } from '../../src/store/migrations.js';
 import { KeySetServer } from '../auth/key-set-server.js';
 import { createAuthority } from '../support/certificates.js';

@@ -59,7 +59,7 @@ describe.each(TOPOLOGIES)('a REST request, gateway %s,', (topology) => {
 
   it('has one log line, from the gateway, if it cannot become a call; a separate guard has one for debugging', async () => {
     expect(await ask('odd', `/v1/routing/${ABSENT}?x=1`, TOKEN)).toBe(400);
-    const admitted = { level: DEBUG, code: 'ABORTED', reason: 'GUARD_PASSED', guardOnly: true };
+    const admitted = { level: DEBUG, code: 'ABORTED', reason: 'GUARD_PASSED', authOnly: true };
     expect(await linesOf('odd')).toMatchObject([
       ...ofServer(admitted),
       { ...rest, status: 400, reason: 'REQUEST_MALFORMED', ...named },

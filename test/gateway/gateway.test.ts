@@ -262,7 +262,7 @@ describe('health over a channel', () => {
 });
 
 describe('a request that cannot become a call', () => {
-  it('is sent to the guard of the server as a guard-only call without a message', async () => {
+  it('is sent to the guard of the server as an auth-only call without a message', async () => {
     const asked: UnaryCall[] = [];
     const { origin } = await start((call) => {
       asked.push(call);
@@ -270,7 +270,7 @@ describe('a request that cannot become a call', () => {
     });
     const response = await httpRequest(origin, {
       path: '/api/v1/routing/1?wrong=1',
-      headers: { authorization: 'Bearer x', 'x-guard-only': 'theirs', 'idempotency-key': 'k' },
+      headers: { authorization: 'Bearer x', 'x-auth-only': 'theirs', 'idempotency-key': 'k' },
     });
     expect(response.status).toBe(401);
     expect(asked).toHaveLength(1);
@@ -279,7 +279,7 @@ describe('a request that cannot become a call', () => {
       'x-request-id': response.headers['x-request-id'],
       authorization: 'Bearer x',
       'idempotency-key': 'k',
-      'x-guard-only': '1',
+      'x-auth-only': '1',
     });
   });
 

@@ -6,7 +6,7 @@ import { Deferred } from '../../packages/transcoder/test/support/deferred.js';
 import { PATH, unaryCall } from '../../packages/transcoder/test/support/unary-call.js';
 
 const ADMITTED: UnaryReply = { code: status.OK, details: '', answered: true };
-/** How the server admits a guard-only call; the guard of a version before 0.2 replied with OK. */
+/** How the server admits an auth-only call; the guard of a version before 0.2 replied with OK. */
 const PASSED: UnaryReply = { code: status.ABORTED, details: '', answered: true };
 const REFUSED: UnaryReply = { code: status.UNAUTHENTICATED, details: 'No.', answered: true };
 /** In milliseconds since the epoch. */
@@ -41,13 +41,13 @@ function asked(admittedMs?: number) {
   return { ask, answer, ids, questions };
 }
 
-it('the guard gets the call without its message, marked as guard-only', async () => {
+it('the guard gets the call without its message, marked as auth-only', async () => {
   const { ask, answer, questions } = asked();
   const reply = ask('me', 'a', { message: Buffer.from('secret') });
   answer(0, PASSED);
   expect(await reply).toEqual(ADMITTED);
   expect(questions[0]?.call).toMatchObject({ path: PATH, message: new Uint8Array(), deadline: DEADLINE });
-  expect(questions[0]?.call.metadata.get('x-guard-only')).toBe('1');
+  expect(questions[0]?.call.metadata.get('x-auth-only')).toBe('1');
 });
 
 it('an admission is reused for a limited time, for the same credential and method', async () => {
@@ -65,7 +65,7 @@ it('an admission is reused for a limited time, for the same credential and metho
   });
 });
 
-it('the end of a guard-only call by the channel itself is no admission', async () => {
+it('the end of an auth-only call by the channel itself is no admission', async () => {
   const { ask, answer } = asked();
   const reply = ask('me', 'a');
   answer(0, { ...PASSED, answered: false });

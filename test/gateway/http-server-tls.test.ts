@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Gateway } from '../../src/gateway/gateway.js';
-import { FollowedTls } from '../../src/edge/tls.js';
+import { FollowedTls } from '../../src/files/followed-tls.js';
 import { type HttpLimits, HttpServer } from '../../src/gateway/http-server.js';
 import { createAuthority } from '../support/certificates.js';
 import { MountedFiles } from '../support/mounted-files.js';

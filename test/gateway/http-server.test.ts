@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { RequestListener } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import type { Duplex } from 'node:stream';
@@ -14,6 +14,9 @@ import { type HttpLimits, HttpServer } from '../../src/gateway/http-server.js';
 const NEVER_MS = 60_000;
 
 const LIMITS: HttpLimits = { maxConnections: 100, deadlineMs: NEVER_MS, httpIdleMs: NEVER_MS };
+
+/** Longer than what sockets buffer. */
+const TOO_LONG = 'x'.repeat(50_000_000);
 
 /** A connection to a server, and everything received on it. */
 interface Client {
@@ -202,6 +205,47 @@ describe('a connection beyond the limit', () => {
     silent.socket.write(bytes);
     await answered(await connectTo(), '/');
     await silent.closed;
+  });
+
+  it.each([
+    ['a response', (response: ServerResponse) => response.end(TOO_LONG)],
+    ['the beginning of a response', (response: ServerResponse) => response.write(TOO_LONG)],
+  ])('takes the place of one that does not read %s', async (_, respond) => {
+    let asked = false;
+    const listener: RequestListener = (request, response) => {
+      asked ||= request.url === '/unread';
+      if (request.url === '/unread') respond(response);
+      else onRequest(request, response);
+    };
+    const { open: connectTo } = await startServer(answering(listener), { maxConnections: 1 });
+    const { socket, closed } = await connectTo();
+    socket.pause().write(get('/unread'));
+    await expect.poll(() => asked).toBe(true);
+    await answered(await connectTo(), '/');
+    socket.resume();
+    await closed;
+  });
+
+  it('is refused while the client of another reads a response for callers', async () => {
+    let asked = false;
+    const listener: RequestListener = (_request, response) => {
+      asked = true;
+      response.write('x');
+    };
+    const { open: connectTo } = await startServer(answering(listener), { maxConnections: 1 });
+    (await connectTo()).socket.write(get('/for-callers'));
+    await expect.poll(() => asked).toBe(true);
+    await (
+      await connectTo()
+    ).closed;
+  });
+
+  it('is accepted for one of many that come at once', async () => {
+    const { open: connectTo } = await startServer(answering(onRequest), { maxConnections: 1 });
+    const clients = await Promise.all(Array.from({ length: 100 }, connectTo));
+    for (const { socket } of clients) socket.write(get('/many'));
+    await Promise.race(clients.map(({ received }) => expect.poll(received).toContain('answered /many')));
+    await answered(await connectTo(), '/');
   });
 
   it('is refused if all others have a request in progress, and accepted afterwards', async () => {

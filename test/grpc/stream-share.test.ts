@@ -16,17 +16,17 @@ describe('the share of each busy connection', () => {
     [1_024, 2],
     [20_000, 2],
   ])('among %d is %d streams', (busy, share) => {
-    expect(new StreamShare(MOST, BUDGET).among(busy, 0)).toBe(share);
+    expect(new StreamShare(MOST, BUDGET).forBusy(busy, 0)).toBe(share);
   });
 
   it('is never above the limit of a connection, even if that is not a power of two', () => {
-    expect(new StreamShare(100, BUDGET).among(2, 0)).toBe(100);
+    expect(new StreamShare(100, BUDGET).forBusy(2, 0)).toBe(100);
   });
 
   it('shrinks at once, and grows after ten checks in a row have allowed more', () => {
     const share = new StreamShare(MOST, BUDGET);
     const looks = (count: number, busy: number): number[] =>
-      Array.from({ length: count }, () => share.among(busy, 0));
+      Array.from({ length: count }, () => share.forBusy(busy, 0));
     expect(looks(1, 64)).toEqual([16]);
     expect(looks(9, 8)).toEqual(Array(9).fill(16));
     expect(looks(1, 64)).toEqual([16]);
@@ -42,7 +42,7 @@ it.each([
   [1_024, 2],
   [20_000, 2],
 ])('while the quiet connections have %d streams at work, four busy ones have %d each', (atWork, share) => {
-  expect(new StreamShare(MOST, BUDGET).among(4, atWork)).toBe(share);
+  expect(new StreamShare(MOST, BUDGET).forBusy(4, atWork)).toBe(share);
 });
 
 describe('the share of each idle connection', () => {
@@ -53,14 +53,14 @@ describe('the share of each idle connection', () => {
     [20_000, 2],
   ])('among %d is at most %d streams, since all may become busy at once', (open, share) => {
     const shares = new StreamShare(MOST, BUDGET);
-    expect([shares.ofIdle(open), shares.ofNew(1, open)]).toEqual([share, share]);
+    expect([shares.forIdle(open), shares.forNew(1, open)]).toEqual([share, share]);
   });
 
   it('is at most the limit of a connection', () => {
-    expect(new StreamShare(1, BUDGET).ofIdle(5_000)).toBe(1);
+    expect(new StreamShare(1, BUDGET).forIdle(5_000)).toBe(1);
   });
 });
 
 it('a new connection has the share of the busy ones, if it and all that arrived with it were busy', () => {
-  expect(new StreamShare(MOST, BUDGET).ofNew(64, 64)).toBe(16);
+  expect(new StreamShare(MOST, BUDGET).forNew(64, 64)).toBe(16);
 });

@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
 import { type ClientHttp2Session, type ClientHttp2Stream, constants } from 'node:http2';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { status } from '@grpc/grpc-js';
@@ -68,7 +71,8 @@ describe.each([
   });
 
   it('is refused to a connection that has an eighth of all, until one of these has ended, and to no other', async () => {
-    const server = await startTestServer({ mostStreamingCalls: 16 });
+    const address = `unix:${join(mkdtempSync(join(tmpdir(), 'rr-')), 'grpc.sock')}`;
+    const server = await startTestServer({ address, mostStreamingCalls: 16 });
     const session = connectTo(server);
     const [first] = await Promise.all([begun(session, WATCH_PATH), begun(session, WATCH_PATH)]);
     expect((await outcomeOf(requestOn(session, path).end(EVERYTHING))).code).toBe(codeBeyond);

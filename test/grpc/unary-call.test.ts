@@ -264,8 +264,7 @@ describe('the deadline of a call', () => {
     };
     const begun = performance.now();
     const call = new GrpcJsCall(ECHO, innermost, pipeline, deadlineMs, {
-      stream: { sentHeaders: {} },
-      client: { authenticated: () => undefined },
+      sentHeaders: {},
     });
     vi.setSystemTime(Date.now() + 3_600_000);
     const metadata = new Metadata();

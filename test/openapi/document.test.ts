@@ -122,7 +122,7 @@ describe('the documented failure reasons', () => {
       'OVERLOADED',
       'UPSTREAM_UNAVAILABLE',
     ]);
-    // Returned only over gRPC, by health checks, reflection and guard-only calls, or for streams of requests.
+    // Returned only over gRPC, by health checks, reflection and auth-only calls, or for streams of requests.
     for (const reason of ['SERVICE_UNKNOWN', 'UNSUPPORTED', 'GUARD_PASSED', 'REQUEST_STREAM_UNSUPPORTED'])
       reasons.delete(reason);
     expect(documented.reason.enum).toEqual([...reasons].sort());

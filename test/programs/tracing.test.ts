@@ -6,7 +6,7 @@ import { OtlpCollector } from '../support/otlp-collector.js';
 import { moduleUrl, type Program, type Programs } from '../support/process.js';
 import { createOver, httpUrlOf, programsOfTest } from '../support/program-fixture.js';
 import { SERVICE_SETTINGS } from '../support/service.js';
-import { clientSpan } from '../watch/tracing/traced-service.js';
+import { clientSpan } from '../observability/tracing/traced-service.js';
 
 /** Runs in Node's module loader thread and prints the URL of each imported module. */
 const PRINTING = moduleUrl(`

@@ -1,4 +1,5 @@
 import { type ClientHttp2Session, connect } from 'node:http2';
+import { connect as connectSocket } from 'node:net';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { Admission, createPipeline } from '../../src/calls/pipeline.js';
@@ -120,7 +121,9 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
 
 /** Opens an HTTP/2 connection to the server. It is destroyed when the test ends. */
 export function connectTo({ address }: { readonly address: string }): ClientHttp2Session {
-  const session = connect(`http://${address}`);
+  const [, path] = /^unix:(.*)/.exec(address) ?? [];
+  const createConnection = path === undefined ? undefined : () => connectSocket(path);
+  const session = connect(path === undefined ? `http://${address}` : 'http://x', { createConnection });
   onTestFinished(() => {
     session.destroy();
   });

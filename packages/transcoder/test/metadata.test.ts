@@ -78,7 +78,7 @@ describe('the metadata of a call', () => {
     [
       {
         'x-request-id': ['theirs'],
-        'x-guard-only': ['1'],
+        'x-auth-only': ['1'],
         'grpc-timeout': ['1n'],
         constructor: ['x'],
         cookie: ['a=b'],

@@ -428,7 +428,7 @@ describe('a transcoder', () => {
         traceparent: '00-1-2-01',
         tracestate: 'a=b',
         'idempotency-key': 'k',
-        'x-guard-only': '1',
+        'x-auth-only': '1',
         'x-secret': 's',
         cookie: 'c=d',
       };

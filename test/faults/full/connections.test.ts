@@ -13,8 +13,6 @@ import { type ServiceProcess, startProcess, tlsSettings } from '../rig/service-p
 /** The memory limit of the service in compose, Kubernetes and systemd, in MiB. */
 const MEMORY_MIB = 1_024;
 const MOST = readConfig({}).limits.maxConnections;
-/** The number of connections that may leave SETTINGS unacknowledged before the service ends some of them. */
-const UNACKNOWLEDGED = MOST / 8;
 /** The number of measured connections of each kind. */
 const MEASURED = 400;
 /** The largest frame that a server accepts by default, and the most frames of a header block that nghttp2 accepts. */
@@ -113,17 +111,4 @@ it.each([
   const all = before + each * MOST;
   figure(`a connection, ${kind}`, { KiB: each * 1_024, 'RSS MiB with as many as there may be': all });
   expect(all).toBeLessThan(MEMORY_MIB);
-});
-
-it('the maximum number of connections fits in memory: gRPC, with header blocks that never end and unacknowledged settings', async () => {
-  const service = await start(false);
-  const { most, live } = await memoryOf(service, MOST, async () => {
-    const socket = await opened(service, 'grpc', false);
-    socket.write(GREETING);
-    socket.write(ENDLESS);
-    return socket;
-  });
-  expect(live).toBeGreaterThanOrEqual(UNACKNOWLEDGED);
-  figure(`${MOST} header blocks that never end, settings never acknowledged`, { 'RSS MiB': most });
-  expect(most).toBeLessThan(MEMORY_MIB);
 });

@@ -158,7 +158,7 @@ const CALLS: readonly Act[] = [
   calling(CREATE, MESSAGE),
   calling(CREATE, MESSAGE, { authorization: 'Bearer x' }),
   calling(CREATE, MESSAGE, { 'grpc-timeout': '1n' }),
-  calling(CREATE, MESSAGE, { 'x-guard-only': '1' }),
+  calling(CREATE, MESSAGE, { 'x-auth-only': '1' }),
   calling(CREATE, framed(Buffer.from('no message'))),
   calling(CREATE, Buffer.alloc(0)),
   calling(CREATE, framed(Buffer.alloc(100_000))),
@@ -200,7 +200,7 @@ async function live(
   return ends;
 }
 
-/** What one end is counted under. A passed guard-only call is no refusal. */
+/** What one end is counted under. A passed auth-only call is no refusal. */
 function keysOf([code, reason]: End): string[] {
   const counted = reason === undefined || reason === 'GUARD_PASSED' ? [] : [`reason ${reason}`];
   return [code.replaceAll('_', '').toLowerCase(), ...counted];

@@ -1,7 +1,7 @@
 import { Metadata, status } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { CallContext, Reply } from '../../../src/calls/call.js';
-import { Metrics } from '../../../src/watch/metrics/metrics.js';
+import { Metrics } from '../../../src/observability/metrics/metrics.js';
 import { type MetricText, readMetrics, sumOf } from '../../support/metric-text.js';
 
 const GET = '/routing.v1.RouteService/GetRoute';

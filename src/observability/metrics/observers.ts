@@ -30,12 +30,10 @@ export class RefusalCounter {
   readonly #refusals: Counter<'protocol' | 'reason'>;
 
   constructor(registry: Registry) {
-    this.#refusals = new Counter({
-      name: 'route_registry_refusals_total',
-      help: 'Calls and requests that were refused or failed, by the reason in the error.',
-      labelNames: ['protocol', 'reason'],
-      registers: [registry],
-    });
+    const help = 'Calls and requests that were refused or failed, by the reason in the error.';
+    const registers = [registry];
+    const labelNames = ['protocol', 'reason'] as const;
+    this.#refusals = new Counter({ name: 'route_registry_refusals_total', help, labelNames, registers });
   }
 
   /** Returns the counter for one protocol, with every reason starting at zero. */
@@ -99,36 +97,24 @@ export class CallMetrics {
         }),
       ),
     );
-    const registers = [registry];
-    this.#started = new Counter({
-      name: 'grpc_server_started_total',
-      help: 'Calls that have come over gRPC.',
-      labelNames: LABELS,
-      registers,
-    });
-    this.#active = new Gauge({
-      name: 'grpc_server_active_calls',
-      help: 'Calls over gRPC that are under way.',
-      labelNames: LABELS,
-      registers,
-    });
-    this.#handled = new Counter({
-      name: 'grpc_server_handled_total',
-      help: 'Calls over gRPC that have ended, whatever their code.',
-      labelNames: [...LABELS, 'grpc_code'],
-      registers,
-    });
+    const rest = { labelNames: LABELS, registers: [registry] };
+    const started = 'Calls that have come over gRPC.';
+    this.#started = new Counter({ name: 'grpc_server_started_total', help: started, ...rest });
+    const active = 'Calls over gRPC that are under way.';
+    this.#active = new Gauge({ name: 'grpc_server_active_calls', help: active, ...rest });
+    const handled = 'Calls over gRPC that have ended, whatever their code.';
+    const labelNames = [...LABELS, 'grpc_code'] as const;
+    this.#handled = new Counter({ name: 'grpc_server_handled_total', help: handled, ...rest, labelNames });
     this.#seconds = new Histogram({
       name: 'grpc_server_handling_seconds',
       help: 'Time from the complete request of a call over gRPC to its answer, in seconds.',
-      labelNames: LABELS,
       buckets: SECONDS,
-      registers,
+      ...rest,
     });
     this.#guardPassed = new Counter({
       name: 'route_registry_guard_passed_total',
-      help: 'Guard-only calls that the guard has admitted; they end with the code Aborted.',
-      registers,
+      help: 'Auth-only calls that the guard has admitted; they end with the code Aborted.',
+      registers: [registry],
     });
     for (const labels of [...this.#methods.values(), UNKNOWN]) {
       this.#started.inc(labels, 0);
@@ -252,33 +238,27 @@ export class StatementMetrics implements StatementObserver {
   readonly #retries: Counter;
 
   constructor(registry: Registry) {
-    const registers = [registry];
+    const rest = { labelNames: ['operation'], registers: [registry] };
     this.#batchSize = new Histogram({
       name: 'route_registry_statement_batch_size',
       help: 'Calls that one statement serves.',
-      labelNames: ['operation'],
       buckets: BATCH_SIZES,
-      registers,
+      ...rest,
     });
     this.#seconds = new Histogram({
       name: 'route_registry_statement_duration_seconds',
       help: 'Time from sending a statement to its end, in seconds.',
-      labelNames: ['operation'],
       buckets: SECONDS,
-      registers,
+      ...rest,
     });
     this.#failures = new Counter({
+      ...rest,
       name: 'route_registry_statement_failures_total',
       help: 'Statements that failed, each attempt, by the code of the database, its driver or a socket.',
       labelNames: ['operation', 'code'],
-      registers,
     });
-    this.#retries = new Counter({
-      name: 'route_registry_statement_retries_total',
-      help: 'Statements that were sent again, such as after a deadlock or a failover.',
-      labelNames: ['operation'],
-      registers,
-    });
+    const retries = 'Statements that were sent again, such as after a deadlock or a failover.';
+    this.#retries = new Counter({ name: 'route_registry_statement_retries_total', help: retries, ...rest });
     for (const operation of OPERATIONS) {
       this.#batchSize.zero({ operation });
       this.#retries.inc({ operation }, 0);

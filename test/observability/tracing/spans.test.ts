@@ -6,7 +6,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import { describe, expect, it } from 'vitest';
-import { failureOf, parentOf, serverOf, statementSpans } from '../../../src/watch/tracing/spans.js';
+import { failureOf, parentOf, serverOf, statementSpans } from '../../../src/observability/tracing/spans.js';
 import { storeUnavailable, translate } from '../../../src/store/driver-errors.js';
 
 const TRACE = 'a'.repeat(32);

@@ -1,7 +1,7 @@
 import { constants, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { TlsFiles } from '../settings/config.js';
-import { FollowedFiles } from '../files/followed-files.js';
+import { FollowedFiles } from './followed-files.js';
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { quote } from '../../src/registry/failure.js';
+import { quote } from '../../src/registry/text.js';
 
 describe('a value quoted in a message', () => {
   it.each([

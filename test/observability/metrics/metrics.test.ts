@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Metrics } from '../../../src/watch/metrics/metrics.js';
-import { Readiness } from '../../../src/watch/ops-server.js';
+import { Metrics } from '../../../src/observability/metrics/metrics.js';
+import { Readiness } from '../../../src/observability/readiness.js';
 import { DatabaseError, storeUnavailable } from '../../../src/store/driver-errors.js';
 import { readMetrics, sumOf } from '../../support/metric-text.js';
 

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { onTestFinished, describe, expect, it } from 'vitest';
-import { FollowedTls } from '../../src/edge/tls.js';
+import { FollowedTls } from '../../src/files/followed-tls.js';
 import { createAuthority } from '../support/certificates.js';
 import { MountedFiles } from '../support/mounted-files.js';
 

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { PoolFigures } from '../../store/database.js';
-import type { Readiness } from '../ops-server.js';
+import type { Readiness } from '../readiness.js';
 import {
   CallMetrics,
   type MethodPaths,
@@ -16,13 +16,6 @@ interface CacheFigures {
   readonly entries: number;
   /** Absent for a cache that does not track its size. */
   readonly bytes?: number;
-}
-
-/** A metric whose values are kept elsewhere. */
-interface ShownMetric {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames?: readonly string[];
 }
 
 /** One value of a metric, with its labels. */
@@ -72,27 +65,15 @@ export class Metrics {
 
   /** Adds the connections to the database. */
   pool(figures: () => PoolFigures): void {
-    this.#gauge(
-      {
-        name: 'route_registry_database_connections',
-        help: 'Connections to the database, used or free.',
-        labelNames: ['state'],
-      },
-      () => {
-        const { used, free } = figures();
-        return [
-          [{ state: 'used' }, used],
-          [{ state: 'free' }, free],
-        ];
-      },
-    );
-    this.#gauge(
-      {
-        name: 'route_registry_database_connection_waiters',
-        help: 'Statements that wait for a free connection to the database.',
-      },
-      () => [[{}, figures().waiting]],
-    );
+    const connections = 'route_registry_database_connections';
+    this.#gauge(connections, 'Connections to the database, used or free.', ['state'], () => {
+      const { used, free } = figures();
+      return [[{ state: 'used' }, used] as const, [{ state: 'free' }, free] as const];
+    });
+    const waiters = 'route_registry_database_connection_waiters';
+    this.#gauge(waiters, 'Statements that wait for a free connection to the database.', [], () => [
+      [{}, figures().waiting],
+    ]);
   }
 
   /** Adds caches by name. Their figures are read at each scrape. */
@@ -100,81 +81,53 @@ export class Metrics {
     const others = this.#caches.size;
     for (const [cache, figures] of Object.entries(caches)) this.#caches.set(cache, figures);
     if (others > 0) return;
-    const labelNames = ['cache'];
     const samples = (figure: keyof CacheFigures) => (): Sample[] =>
       [...this.#caches].flatMap(([cache, figures]) => {
         const { [figure]: value } = figures();
         return value === undefined ? [] : [[{ cache }, value] as const];
       });
-    const hits = { name: 'route_registry_cache_hits_total', help: 'Look-ups that a cache has answered.' };
-    this.#counter({ ...hits, labelNames }, samples('hits'));
-    const misses = {
-      name: 'route_registry_cache_misses_total',
-      help: 'Look-ups that a cache could not answer.',
-    };
-    this.#counter({ ...misses, labelNames }, samples('misses'));
-    const entries = {
-      name: 'route_registry_cache_entries',
-      help: 'Entries that a cache can answer from now.',
-    };
-    this.#gauge({ ...entries, labelNames }, samples('entries'));
-    const bytes = {
-      name: 'route_registry_cache_bytes',
-      help: 'What the entries of a cache count, in bytes, for caches that know.',
-    };
-    this.#gauge({ ...bytes, labelNames }, samples('bytes'));
+    const hits = 'Look-ups that a cache has answered.';
+    this.#counter('route_registry_cache_hits_total', hits, ['cache'], samples('hits'));
+    const missed = 'Look-ups that a cache could not answer.';
+    this.#counter('route_registry_cache_misses_total', missed, ['cache'], samples('misses'));
+    const held = 'Entries that a cache can answer from now.';
+    this.#gauge('route_registry_cache_entries', held, ['cache'], samples('entries'));
+    const size = 'What the entries of a cache count, in bytes, for caches that know.';
+    this.#gauge('route_registry_cache_bytes', size, ['cache'], samples('bytes'));
   }
 
   /** Adds the numbers of log lines that were left out, by kind. */
   linesLeftOut(leftOut: Readonly<Record<string, number>>): void {
-    this.#counter(
-      {
-        name: 'route_registry_log_lines_left_out_total',
-        help: 'Lines about refusals and causes that the log left out, since there were too many in a second.',
-        labelNames: ['kind'],
-      },
-      () => Object.entries(leftOut).map(([kind, value]) => [{ kind }, value]),
+    const help =
+      'Lines about refusals and causes that the log left out, since there were too many in a second.';
+    this.#counter('route_registry_log_lines_left_out_total', help, ['kind'], () =>
+      Object.entries(leftOut).map(([kind, value]) => [{ kind }, value]),
     );
   }
 
   /** Adds the number of calls that a separate gateway has let run although their clients had left. */
   callsLeftRunning(count: () => number): void {
-    this.#counter(
-      {
-        name: 'route_registry_calls_left_running_total',
-        help: 'Calls of a separate gateway that ran to their end although their clients had left.',
-      },
-      () => [[{}, count()]],
-    );
+    const help = 'Calls of a separate gateway that ran to their end although their clients had left.';
+    this.#counter('route_registry_calls_left_running_total', help, [], () => [[{}, count()]]);
   }
 
   /** Adds the readiness of the process with its checks, and whether it is stopping. */
   readiness(readiness: Readiness): void {
-    this.#gauge({ name: 'route_registry_ready', help: '1 while /readyz answers 200, else 0.' }, () => [
+    this.#gauge('route_registry_ready', '1 while /readyz answers 200, else 0.', [], () => [
       [{}, Number(readiness.report.status === 'ready')],
     ]);
-    this.#gauge(
-      {
-        name: 'route_registry_check_ok',
-        help: '1 while a check of /readyz passes, else 0.',
-        labelNames: ['check'],
-      },
-      () => Object.entries(readiness.report.checks).map(([check, { ok }]) => [{ check }, Number(ok)]),
+    this.#gauge('route_registry_check_ok', '1 while a check of /readyz passes, else 0.', ['check'], () =>
+      Object.entries(readiness.report.checks).map(([check, { ok }]) => [{ check }, Number(ok)]),
     );
-    this.#gauge({ name: 'route_registry_draining', help: '1 from the signal to stop on, else 0.' }, () => [
+    this.#gauge('route_registry_draining', '1 from the signal to stop on, else 0.', [], () => [
       [{}, Number(readiness.draining)],
     ]);
   }
 
   /** Adds the age of the key set, in milliseconds. */
   keySet(ageMs: () => number): void {
-    this.#gauge(
-      {
-        name: 'route_registry_jwks_age_seconds',
-        help: 'How long ago the keys in use were fetched from JWT_JWKS_URL.',
-      },
-      () => [[{}, ageMs() / 1_000]],
-    );
+    const help = 'How long ago the keys in use were fetched from JWT_JWKS_URL.';
+    this.#gauge('route_registry_jwks_age_seconds', help, [], () => [[{}, ageMs() / 1_000]]);
   }
 
   /** Adds the time in which the served certificate is valid, in any form that `Date.parse` reads. */
@@ -183,38 +136,33 @@ export class Metrics {
       const { [bound]: time } = validity() ?? {};
       return time === undefined ? [] : [[{}, Date.parse(time) / 1_000]];
     };
-    const served = 'route_registry_tls_certificate';
+    const began = 'When the served certificate became valid.';
     this.#gauge(
-      { name: `${served}_not_before_timestamp_seconds`, help: 'When the served certificate became valid.' },
+      'route_registry_tls_certificate_not_before_timestamp_seconds',
+      began,
+      [],
       samples('validFrom'),
     );
-    this.#gauge(
-      { name: `${served}_not_after_timestamp_seconds`, help: 'When the served certificate expires.' },
-      samples('validTo'),
-    );
+    const ends = 'When the served certificate expires.';
+    this.#gauge('route_registry_tls_certificate_not_after_timestamp_seconds', ends, [], samples('validTo'));
   }
 
   schemaVersion(version: number): void {
-    new Gauge({
-      name: 'route_registry_schema_version',
-      help: 'The migrations that the schema of the database has, as many as this version needs.',
-      registers: [this.#registry],
-    }).set(version);
+    const help = 'The migrations that the schema of the database has, as many as this version needs.';
+    this.#gauge('route_registry_schema_version', help, [], () => [[{}, version]]);
   }
 
   buildInfo(labels: { readonly version: string; readonly role: string }): void {
-    new Gauge({
-      name: 'route_registry_build_info',
-      help: 'Always 1; the labels say what runs.',
-      labelNames: ['version', 'role'],
-      registers: [this.#registry],
-    }).set(labels, 1);
+    const help = 'Always 1; the labels say what runs.';
+    this.#gauge('route_registry_build_info', help, ['version', 'role'], () => [[labels, 1]]);
   }
 
   /** Adds a gauge whose values are kept elsewhere and read at each scrape. */
-  #gauge(metric: ShownMetric, samples: () => readonly Sample[]): void {
+  #gauge(name: string, help: string, labelNames: readonly string[], samples: () => readonly Sample[]): void {
     new Gauge({
-      ...metric,
+      name,
+      help,
+      labelNames,
       registers: [this.#registry],
       collect() {
         this.reset();
@@ -224,9 +172,16 @@ export class Metrics {
   }
 
   /** Adds a counter whose values are kept elsewhere and read at each scrape. */
-  #counter(metric: ShownMetric, samples: () => readonly Sample[]): void {
+  #counter(
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    samples: () => readonly Sample[],
+  ): void {
     new Counter({
-      ...metric,
+      name,
+      help,
+      labelNames,
       registers: [this.#registry],
       collect() {
         this.reset();

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { Monitor, type MonitorOptions } from '../../src/watch/monitor.js';
+import { Monitor, type MonitorOptions } from '../../src/observability/monitor.js';
 
 const LIMIT_MS = 20;
 const INTERVAL_MS = 10;

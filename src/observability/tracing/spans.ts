@@ -19,7 +19,7 @@ import type { RequestObserver, UnaryCall, UnaryReply, Upstream } from '@route-re
 import { loggable } from '../../calls/call-log.js';
 import {
   type CallContext,
-  GUARD_ONLY,
+  AUTH_ONLY,
   type Interceptor,
   type MetadataReader,
   type Reply,
@@ -167,9 +167,9 @@ export function tracedUpstream(upstream: Upstream, target: string, tracer: Trace
   };
 }
 
-/** Whether the guard has admitted a guard-only call. */
+/** Whether the guard has admitted an auth-only call. */
 function isAdmission({ metadata }: UnaryCall, { code }: UnaryReply): boolean {
-  return code === ABORTED && metadata.has(GUARD_ONLY);
+  return code === ABORTED && metadata.has(AUTH_ONLY);
 }
 
 /** The server in a target: its host and port, or else the whole target. */

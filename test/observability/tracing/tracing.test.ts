@@ -2,7 +2,7 @@ import { diag } from '@opentelemetry/api';
 import { globalErrorHandler, loggingErrorHandler, setGlobalErrorHandler } from '@opentelemetry/core';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { ExportLog } from '../../../src/watch/tracing/tracing.js';
+import { ExportLog } from '../../../src/observability/tracing/tracing.js';
 
 /** A log of exports whose clock is that of the test, and its lines. */
 function exportLog(now: () => number): { log: ExportLog; lines: readonly Record<string, unknown>[] } {
