@@ -28,7 +28,7 @@ const ALLOWED: Readonly<
   files: { modules: ['settings'], packages: [] },
   grpc: {
     modules: ['calls', 'registry', 'gen', 'settings'],
-    packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'pino'],
+    packages: ['@bufbuild/protobuf', '@grpc/grpc-js', '@grpc/proto-loader', 'grpc-js-health-check', 'pino'],
   },
   gateway: {
     modules: ['calls', 'files', 'gen', 'settings'],

@@ -1,17 +1,13 @@
 import type { Server, ServerWritableStream } from '@grpc/grpc-js';
-import {
-  type HealthCheckResponse,
-  HealthCheckResponse_ServingStatus as ServingStatus,
-  HealthDefinition,
-  HealthService,
-} from '../gen/healthcheck.js';
+import { type HealthCheckResponse, service, servingStatus } from 'grpc-js-health-check';
+import { HealthCheckResponse_ServingStatus as ServingStatus, HealthDefinition } from '../gen/healthcheck.js';
 import { Failure } from '../registry/failure.js';
 import { implement } from '../calls/service.js';
 import type { CallReason, Method } from '../calls/call.js';
 import type { StreamingCalls } from './streaming-calls.js';
 
 /** The path of `Watch`. */
-export const WATCH_PATH: string = HealthService.watch.path;
+export const WATCH_PATH = service.Watch.path;
 
 /** A request of `Watch`, without the service name, which may be long if the service is unknown. */
 interface WatchRequest {
@@ -59,7 +55,9 @@ export class Health {
         handle: ({ service: name }) => {
           if (!this.knows(name))
             throw new Failure<CallReason>('SERVICE_UNKNOWN', 'There is no service with this name.');
-          return Promise.resolve({ status: this.#status });
+          return Promise.resolve({
+            status: this.#serving ? ServingStatus.SERVING : ServingStatus.NOT_SERVING,
+          });
         },
       },
     });
@@ -85,12 +83,9 @@ export class Health {
     stream.on('cancelled', () => this.#watchers.delete(watcher));
   }
 
-  get #status(): ServingStatus {
-    return this.#serving ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
-  }
-
-  #statusOf({ knows }: Watcher): ServingStatus {
-    return knows ? this.#status : ServingStatus.SERVICE_UNKNOWN;
+  #statusOf({ knows }: Watcher): string {
+    if (!knows) return servingStatus.SERVICE_UNKNOWN;
+    return this.#serving ? servingStatus.SERVING : servingStatus.NOT_SERVING;
   }
 }
 
@@ -101,7 +96,7 @@ function watchUnsupported(): Failure<CallReason> {
 
 /** Adds `Watch` to a server. Beyond the limit on streaming calls, it refuses a watch as unsupported. */
 export function addWatchTo(server: Server, health: Health, calls: StreamingCalls): void {
-  const { responseSerialize, requestDeserialize } = HealthService.watch;
+  const { responseSerialize, requestDeserialize } = service.Watch;
   const watch = (stream: WatchStream): void => {
     if (calls.begin(stream, watchUnsupported)) health.watch(stream);
   };
@@ -114,8 +109,8 @@ class Watcher {
   /** Whether the watched service exists. */
   readonly knows: boolean;
   readonly #stream: WatchStream;
-  #status: ServingStatus | undefined;
-  #sent: ServingStatus | undefined;
+  #status = '';
+  #sent = '';
   #sending = false;
 
   constructor(stream: WatchStream) {
@@ -124,7 +119,7 @@ class Watcher {
   }
 
   /** Sends a status that is new to the client; a slow reader gets only the latest. */
-  update(status: ServingStatus): void {
+  update(status: string): void {
     this.#status = status;
     if (!this.#sending) this.#send();
   }
@@ -136,11 +131,10 @@ class Watcher {
   }
 
   #send(): void {
-    const status = this.#status;
-    if (status === undefined || status === this.#sent) return;
+    if (this.#status === this.#sent) return;
     this.#sending = true;
-    this.#sent = status;
-    this.#stream.write({ status }, (error?: Error | null) => {
+    this.#sent = this.#status;
+    this.#stream.write({ status: this.#status }, (error?: Error | null) => {
       this.#sending = false;
       if (!error) this.#send();
     });
