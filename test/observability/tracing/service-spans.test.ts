@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { parseDatabaseUrl } from '../../../src/settings/database-url.js';
+import { openForMigrations } from '../../../src/store/database.js';
 import type { Database } from '../../support/engines.js';
 import { describeOn } from '../../support/needs.js';
 import type { Received } from '../../support/otlp-collector.js';
@@ -132,20 +134,32 @@ describeOn(setups)('with $name', ({ engine, topology }) => {
 
   it('a statement that the database refuses has a span with the error', async () => {
     const { traceId, traceparent } = clientSpan();
+    const knex = openForMigrations(parseDatabaseUrl(database.url));
+    await knex.schema.renameTable('routes', 'elsewhere');
+    await get(service.client, ABSENT, metadataOf(TOKEN, { traceparent }));
+    await knex.schema.renameTable('elsewhere', 'routes');
+    await knex.destroy();
+    const [select] = (await inTrace(traceId, 2)).filter(({ kind }) => kind === 'CLIENT');
+    const code = ofMysql ? '1146' : 'SQLITE_ERROR';
+    expect(select).toMatchObject({
+      name: 'SELECT routes',
+      status: 'ERROR',
+      attributes: { 'db.response.status_code': code, 'error.type': code },
+    });
+  });
+
+  it('a repeat has the spans of its statements', async () => {
+    const { traceId, traceparent } = clientSpan();
     const route = { id: '', createdAt: undefined, ...ROUTE };
     const request = { requestId: traceId, route, validateOnly: false };
     await create(service.client, request, metadataOf(TOKEN));
     const { error } = await create(service.client, request, metadataOf(TOKEN, { traceparent }));
     expect(error).toBeUndefined();
-    const [insert, ...selects] = (await inTrace(traceId, 3)).filter(({ kind }) => kind === 'CLIENT');
-    const code = ofMysql ? '1062' : 'SQLITE_CONSTRAINT_UNIQUE';
-    expect(insert).toMatchObject({
-      name: 'INSERT routes',
-      status: 'ERROR',
-      attributes: { 'db.response.status_code': code, 'error.type': code },
-    });
-    // Looks for the row itself, and for the route of this request id or shape.
-    expect(selects).toMatchObject([{ name: 'SELECT routes', status: 'UNSET' }]);
+    const statements = (await inTrace(traceId, 3)).filter(({ kind }) => kind === 'CLIENT');
+    expect(statements).toMatchObject([
+      { name: 'INSERT routes', status: 'UNSET' },
+      { name: 'SELECT routes', status: 'UNSET' },
+    ]);
   });
 
   it('an invalid traceparent starts a new trace', async () => {
