@@ -5,9 +5,12 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { credentials } from '@grpc/grpc-js';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import type { Knex } from 'knex';
 import { parse, stringify } from 'yaml';
 import { RouteServiceClient } from '../../../src/gen/routing/v1/route_service.js';
-import { startOnMysql } from '../../faults/rig/service-process.js';
+import { parseDatabaseUrl } from '../../../src/settings/database-url.js';
+import { openForMigrations } from '../../../src/store/database.js';
+import { databaseOnMysql, startProcess } from '../../faults/rig/service-process.js';
 import { createAuthority } from '../../support/certificates.js';
 import { freePort } from '../../support/free-port.js';
 import { watch } from '../../support/mysql-watchdog.js';
@@ -143,7 +146,10 @@ function valuesOf(definition: string): string {
 /** Starts a Prometheus that scrapes the built service each second. */
 async function scrapingService() {
   const opsAddress = `127.0.0.1:${await freePort()}`;
-  const { grpc, http } = await startOnMysql({ OPS_ADDRESS: opsAddress });
+  const databaseUrl = await databaseOnMysql();
+  const { grpc, http } = await startProcess({ DATABASE_URL: databaseUrl, OPS_ADDRESS: opsAddress });
+  const knex = openForMigrations(parseDatabaseUrl(databaseUrl));
+  onTestFinished(() => knex.destroy());
   const targets = [opsAddress, await opsAddressOfIssuers()];
   const { scrape_configs: jobs } = yaml(CONFIGURATION) as { scrape_configs: { job_name: string }[] };
   const prometheus = await startPrometheus({
@@ -155,7 +161,7 @@ async function scrapingService() {
   onTestFinished(() => {
     client.close();
   });
-  return { ...prometheus, callService: () => use(client, http) };
+  return { ...prometheus, callService: () => use(client, http, knex) };
 }
 
 /** Starts a service with an issuer and a certificate, and returns the address of its ops port. */
@@ -173,8 +179,8 @@ async function opsAddressOfIssuers(): Promise<string> {
   return new URL(service.opsUrls[0] ?? '').host;
 }
 
-/** Creates and gets routes over both protocols, also without a token. */
-async function use(client: RouteServiceClient, http: string): Promise<void> {
+/** Creates and gets routes over both protocols, also without a token, and once without the table. */
+async function use(client: RouteServiceClient, http: string, knex: Knex): Promise<void> {
   const definition = { method: 'GET', path: '/users/:id', middleware: [], handler: 'h' };
   const headers = { authorization: `Bearer ${tokenFor()}`, 'content-type': 'application/json' };
   const metadata = metadataOf(tokenFor());
@@ -184,8 +190,9 @@ async function use(client: RouteServiceClient, http: string): Promise<void> {
     validateOnly: false,
   };
   const { route } = await create(client, request, metadata);
-  // From the second time on, its INSERT fails: the request id is the same.
-  await create(client, { ...request, requestId: 'once' }, metadata);
+  await knex.schema.renameTable('routes', 'elsewhere');
+  await get(client, '01a1f941-715b-7593-b057-19259d7b5bfc', metadata);
+  await knex.schema.renameTable('elsewhere', 'routes');
   await get(client, route?.id ?? '', metadata);
   await get(client, 'unknown', metadataOf(undefined));
   await fetch(`${http}/v1/routing`, { method: 'POST', headers, body: JSON.stringify(definition) });
