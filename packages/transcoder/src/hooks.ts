@@ -125,6 +125,7 @@ function faultlessHook<Args extends readonly unknown[], Value>(
   fallback: (...args: NoInfer<Args>) => NoInfer<Value>,
   faulty: (error: unknown) => void,
 ): (...args: Args) => Value {
+  if (hook === fallback) return hook;
   return (...args) => {
     try {
       const value = hook(...args);
@@ -163,35 +164,44 @@ function joined(observers: readonly RequestObserver[], faulty: (error: unknown) 
   const begins = observers.map((observer) =>
     faultlessHook(observer.begin.bind(observer), isObservation, () => UNOBSERVED, faulty),
   );
+  const end = faultlessHook(endOf, isAny, ignore, faulty);
   return {
     begin: (request) =>
       new JoinedObservation(
         begins.map((begin) => begin(request)),
-        faulty,
+        end,
       ),
   };
 }
 
+/** Ends one observation. @returns what an observer returns against its type, such as a promise */
+type End = (observation: { end(outcome: RequestOutcome): unknown }, outcome: RequestOutcome) => unknown;
+const endOf: End = (observation, outcome) => observation.end(outcome);
+
 class JoinedObservation implements RequestObservation {
   readonly #all: readonly RequestObservation[];
-  readonly #faulty: (error: unknown) => void;
+  readonly #end: End;
 
-  constructor(all: readonly RequestObservation[], faulty: (error: unknown) => void) {
+  constructor(all: readonly RequestObservation[], end: End) {
     this.#all = all;
-    this.#faulty = faulty;
+    this.#end = end;
   }
 
   get metadata(): RequestObservation['metadata'] {
-    const given = this.#all.flatMap(({ metadata }) => metadata ?? []);
-    return given.length < 2 ? given[0] : new Map(given.flatMap((metadata) => [...metadata]));
+    let joined: RequestObservation['metadata'];
+    for (const { metadata } of this.#all)
+      if (metadata !== undefined) joined = joined ? new Map([...joined, ...metadata]) : metadata;
+    return joined;
   }
 
   get fields(): RequestObservation['fields'] {
-    return Object.assign({}, ...this.#all.map(({ fields }) => fields)) as RequestObservation['fields'];
+    let joined: RequestObservation['fields'];
+    for (const { fields } of this.#all) joined = joined ? { ...joined, ...fields } : fields;
+    return joined;
   }
 
   end(outcome: RequestOutcome): void {
-    for (const each of this.#all) faultlessHook(each.end.bind(each), isAny, ignore, this.#faulty)(outcome);
+    for (const each of this.#all) this.#end(each, outcome);
   }
 }
 
