@@ -18,7 +18,8 @@ export type { TranscoderOptions } from './options.js';
 export type { RequestObservation, RequestObserver, RequestOutcome } from './hooks.js';
 export type { UnsupportedMethods } from './template/contract.js';
 export { type UnboundRule, unboundRules } from './template/http-rules.js';
-export { type Answer, createTranscoder, type Transcoder } from './transcoder.js';
+export type { Answer } from './http/exchanges.js';
+export { createTranscoder, type Transcoder } from './transcoder.js';
 export type {
   CallMetadata,
   Guard,

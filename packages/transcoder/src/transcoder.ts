@@ -1,22 +1,13 @@
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ErrorReplies } from './failures/error-reply.js';
-import { HttpFailure, internal } from './failures/failure.js';
 import { faultless, type Hooks } from './hooks.js';
-import {
-  clientFailure,
-  endAfter,
-  isEndOfUpload,
-  requireWellFormedHead,
-  sentHeaders,
-  writeClientError,
-} from './http/head.js';
 import { RequestDispatcher } from './http/call.js';
-import { Exchange, Pipelined, RequestQueue } from './http/exchange.js';
+import { RequestQueue } from './http/exchange.js';
+import { type Answer, Exchanges } from './http/exchanges.js';
+import { requestTarget } from './http/head.js';
 import type { CacheFigures } from './http/reply.js';
-import { Responder } from './http/response.js';
 import type { UnknownType } from './json/json-output.js';
-import type { HttpReply } from './http-reply.js';
 import { optionsInForce, type TranscoderOptions } from './options.js';
 import { readContract } from './template/contract.js';
 
@@ -62,9 +53,6 @@ export interface Transcoder {
   readonly skipped: readonly string[];
 }
 
-/** Returns the response to a request. */
-export type Answer = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
-
 /** The maximum number of types that are reported as unknown: a server may pass on what its clients made up. */
 const UNKNOWN_TYPES_MAX = 100;
 /** The longest type URL in the log, in characters. */
@@ -106,15 +94,13 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   const transcode =
     (awaitsContinue: boolean): Transcoder['handler'] =>
     (request, response, next) => {
-      const lookup = dispatcher.find(request);
-      if (next !== undefined && lookup.found.outcome === 'unknown path') next();
-      else
-        exchanges.respond(
-          request,
-          response,
-          (exchange) => dispatcher.answer(exchange, lookup),
-          awaitsContinue,
-        );
+      const target = requestTarget(request);
+      const found = dispatcher.find(String(request.method), target.path);
+      if (next !== undefined && found.outcome === 'unknown path') next();
+      else {
+        const how = { target, awaitsContinue };
+        exchanges.respond(request, response, (exchange) => dispatcher.answer(exchange, found), how);
+      }
     };
   const handler = transcode(false);
   return {
@@ -137,154 +123,4 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
     },
     skipped: contract.skipped,
   };
-}
-
-interface ExchangesOptions extends ReturnType<typeof faultless> {
-  readonly errors: ErrorReplies;
-  readonly answeredLevel: 'info' | 'debug';
-  readonly maxRequests: number;
-  /** The names of the headers that are read as sent. */
-  readonly names: { has(lowerCaseName: string): boolean };
-}
-
-/** The way of each request from its arrival to its response. */
-class Exchanges {
-  readonly #options: ExchangesOptions;
-  readonly #responder: Responder;
-  readonly #pipelined: Pipelined;
-
-  constructor(options: ExchangesOptions) {
-    this.#options = options;
-    this.#responder = new Responder({ ...options, failed: this.#failed });
-    this.#pipelined = new Pipelined(options.maxRequests);
-  }
-
-  close(): void {
-    this.#responder.close();
-  }
-
-  respond(request: IncomingMessage, response: ServerResponse, answer: Answer, awaitsContinue = false): void {
-    const exchange = this.#begin(request, response, awaitsContinue);
-    if (exchange === undefined) return;
-    const reply = this.#reply(exchange, answer);
-    if (reply instanceof Promise) {
-      void reply.then(
-        (given) => {
-          this.#finish(exchange, given);
-        },
-        (error: unknown) => {
-          this.#finish(exchange, this.#failed(error, exchange));
-        },
-      );
-    } else if (exchange.partial) {
-      // Node has not yet read the bytes that arrived with the head.
-      setImmediate(() => {
-        this.#finish(exchange, reply);
-      });
-    } else {
-      this.#finish(exchange, reply);
-    }
-  }
-
-  /** Begins an exchange; undefined if its connection has no room for one, and is ended. */
-  #begin(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): Exchange | undefined {
-    const { log, names, now, observer, requestIdOf } = this.#options;
-    const { socket, headers } = request;
-    const id = headers['x-request-id'];
-    const requestId = requestIdOf(typeof id === 'string' ? id : undefined);
-    const queue = RequestQueue.of(socket);
-    if (queue.isFull(this.#pipelined)) {
-      if (!socket.destroyed) log.debug({ requestId }, 'connection ends');
-      socket.destroy();
-      return undefined;
-    }
-    const observation = observer.begin({ method: String(request.method), headers });
-    const sent = sentHeaders(request, names);
-    const exchange = new Exchange(request, response, sent, requestId, now(), awaitsContinue, observation);
-    queue.begin(exchange, this.#pipelined);
-    return exchange;
-  }
-
-  #reply(exchange: Exchange, answer: Answer): ReturnType<Answer> {
-    try {
-      if (exchange.answeredByOthers) throw new Error('Other code has responded.');
-      requireWellFormedHead(exchange.request, exchange.url, exchange.sent);
-      return answer(exchange);
-    } catch (error) {
-      return this.#failed(error, exchange);
-    }
-  }
-
-  #finish(exchange: Exchange, reply: HttpReply): void {
-    this.#options.write(() => {
-      this.#responder.finish(exchange, reply);
-    });
-  }
-
-  readonly #failed = (error: unknown, { requestId }: Exchange): HttpReply => {
-    const { errors } = this.#options;
-    try {
-      return errors.ofFailure(error instanceof HttpFailure ? error : internal(error), requestId);
-    } catch (cause) {
-      return errors.ofFailure(internal(cause), requestId);
-    }
-  };
-
-  readonly onClientError = (error: Error, socket: Duplex): void => {
-    const { log } = this.#options;
-    const failure = clientFailure(error);
-    if (!socket.writable) {
-      // A response may still be in transit, and destroying the socket would lose it; only a timeout does so.
-      if (failure.reason === 'REQUEST_TIMED_OUT') socket.destroy();
-      return;
-    }
-    const last = RequestQueue.latestOn(socket);
-    if (last === undefined || last.done) {
-      this.#refuseBytes(socket, failure);
-    } else if (last.request.complete || last.response.headersSent) {
-      endAfter(last.response, socket);
-      log.debug({ requestId: last.requestId, ...last.observation.fields }, 'connection ends');
-    } else if (isEndOfUpload(error)) {
-      // Its client has left, as far as anybody can tell.
-      socket.destroy();
-    } else {
-      const reply = this.#failed(failure, last);
-      this.#responder.finish(last, { ...reply, headers: { ...reply.headers, Connection: 'close' } });
-    }
-  };
-
-  /** Responds to bytes that are not an HTTP request. */
-  #refuseBytes(socket: Duplex, failure: HttpFailure): void {
-    const { errors, log, mayLog, observer, requestIdOf } = this.#options;
-    const observation = observer.begin({ method: '', headers: {} });
-    const requestId = requestIdOf(undefined);
-    const reply = errors.ofFailure(failure, requestId);
-    writeClientError(socket, reply, requestId);
-    const { status, reason } = reply;
-    observation.end({ template: undefined, status, reason, requestId });
-    if (mayLog('unauthenticated'))
-      log.info({ requestId, status, reason, ...observation.fields }, 'request refused');
-  }
-
-  /** Responds to CONNECT. @param handler responds on the connection, which Node has released */
-  refuseTunnel(request: IncomingMessage, handler: Transcoder['handler']): void {
-    const { socket } = request;
-    // Nothing else handles its errors.
-    socket.on('error', () => undefined);
-    const last = RequestQueue.latestOn(socket);
-    if (last?.response.closed === false) {
-      endAfter(last.response, socket);
-      return;
-    }
-    const response = new ServerResponse(request);
-    try {
-      response.assignSocket(socket);
-    } catch {
-      // Another handler is still responding to an earlier request on this connection.
-      socket.destroy();
-      return;
-    }
-    endAfter(response, socket);
-    handler(request, response);
-  }
 }

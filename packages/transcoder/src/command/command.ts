@@ -14,6 +14,7 @@ import { httpStatusOf } from '../failures/failure.js';
 import { isForeign } from './foreign-requests.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
 import { type GrpcUpstream, grpcUpstream } from '../grpc-js.js';
+import { requestTarget } from '../http/head.js';
 import { loggedPath, writeReply } from '../http/response.js';
 import { createTranscoder, type Transcoder, unboundRules } from '../index.js';
 import { describe, type OpenApi } from '../openapi.js';
@@ -216,8 +217,9 @@ class Front {
     const reply = errorReply(code, httpStatusOf(code), message, [], {});
     const requestId = randomUUID();
     void writeReply(response, reply, requestId);
-    const { method, url = '' } = request;
-    this.#tellRequest({ method, path: loggedPath(url), status: reply.status, reason: Code[code], requestId });
+    const path = loggedPath(requestTarget(request).path);
+    const { method } = request;
+    this.#tellRequest({ method, path, status: reply.status, reason: Code[code], requestId });
   }
 
   readonly #tellRequest = (fields: RequestFields, message?: string): void => {

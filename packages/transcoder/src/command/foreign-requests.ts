@@ -27,7 +27,7 @@ export function isForeign({ method, url, headers }: IncomingMessage, { hosts, li
   if (origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`) return true;
   if (site === 'none' || site === 'same-origin') return false;
   const isLink = method === 'GET' && destination === 'document';
-  return !(isLink && linked.has(requestTarget(String(url)).path));
+  return !(isLink && linked.has(requestTarget({ url }).path));
 }
 
 /** An address has no name that could resolve to another one. */

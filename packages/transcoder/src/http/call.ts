@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { JsonValue, Message, Registry } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { ErrorReplies } from '../failures/error-reply.js';
@@ -34,8 +33,8 @@ import {
   requireJsonType,
   Uploads,
 } from './body.js';
-import { type Exchange, isOk, targetOf } from './exchange.js';
-import { requestTarget, requestTimeoutMs } from './head.js';
+import { type Exchange, isOk } from './exchange.js';
+import { requestTimeoutMs } from './head.js';
 import { type OpenStream, OpenStreams, StreamedReply } from './streams.js';
 import { type CacheFigures, SuccessReplies } from './reply.js';
 import type { StreamEvents } from './stream-formats.js';
@@ -73,11 +72,7 @@ interface CallParts extends DispatcherOptions {
 }
 
 /** The result of the look-up of a request by its method and path. */
-interface RequestLookup {
-  readonly found: Lookup | { readonly outcome: 'request stream' };
-  /** The query as sent; empty for none. */
-  readonly query: string;
-}
+type RequestLookup = Lookup | { readonly outcome: 'request stream' };
 
 /** Serves HTTP requests with gRPC calls, according to the `google.api.http` annotations of a contract. */
 export class RequestDispatcher {
@@ -118,23 +113,30 @@ export class RequestDispatcher {
     };
   }
 
-  /** Finds the binding of a request. */
-  find(request: IncomingMessage): RequestLookup {
-    const { path, query } = requestTarget(targetOf(request));
-    return { found: this.#lookUp(String(request.method), path), query };
+  /** Finds the binding of a request. CONNECT and `OPTIONS *` target the server as a whole (RFC 9112 3.2.3 and 3.2.4). */
+  find(verb: string, path: string): RequestLookup {
+    if (verb === 'CONNECT' || (verb === 'OPTIONS' && path === '*')) {
+      return { outcome: 'wrong verb', allowed: this.#table.verbs(), binding: undefined };
+    }
+    if (!path.startsWith(`${this.#basePath}/`)) return { outcome: 'unknown path' };
+    const inContract = path.slice(this.#basePath.length);
+    const found = this.#table.find(verb, inContract);
+    if (found.outcome === 'found') return found;
+    const isStream = this.#requestStreams.find(verb, inContract).outcome === 'found';
+    return isStream ? { outcome: 'request stream' } : found;
   }
 
   /** @throws HttpFailure if no call is made, for a reason that any client may know */
-  answer(exchange: Exchange, { found, query }: RequestLookup): HttpReply | Promise<HttpReply> {
+  answer(exchange: Exchange, found: RequestLookup): HttpReply | Promise<HttpReply> {
     if (found.outcome === 'unknown path') throw pathUnknown();
     if (found.outcome === 'request stream') throw requestStreamUnsupported();
     exchange.template = found.binding && this.#templates.get(found.binding);
     if (found.outcome === 'found') {
       if (found.binding.method.methodKind !== 'unary') {
         const open = this.#streams.open(exchange);
-        return new TranscodedCall(this.#parts, exchange, found, query, open).answer();
+        return new TranscodedCall(this.#parts, exchange, found, open).answer();
       }
-      return this.#counted(() => new TranscodedCall(this.#parts, exchange, found, query).answer());
+      return this.#counted(() => new TranscodedCall(this.#parts, exchange, found).answer());
     }
     const headers = { Allow: found.allowed.join(', ') };
     if (exchange.verb === 'OPTIONS') return { status: 204, headers };
@@ -149,19 +151,6 @@ export class RequestDispatcher {
   close(): void {
     this.#parts.uploads.end();
     this.#streams.end();
-  }
-
-  /** CONNECT and `OPTIONS *` target the server as a whole (RFC 9112 3.2.3 and 3.2.4). */
-  #lookUp(verb: string, path: string): RequestLookup['found'] {
-    if (verb === 'CONNECT' || (verb === 'OPTIONS' && path === '*')) {
-      return { outcome: 'wrong verb', allowed: this.#table.verbs(), binding: undefined };
-    }
-    if (!path.startsWith(`${this.#basePath}/`)) return { outcome: 'unknown path' };
-    const inContract = path.slice(this.#basePath.length);
-    const found = this.#table.find(verb, inContract);
-    if (found.outcome === 'found') return found;
-    const isStream = this.#requestStreams.find(verb, inContract).outcome === 'found';
-    return isStream ? { outcome: 'request stream' } : found;
   }
 
   readonly #leave = (): void => {
@@ -190,7 +179,6 @@ class TranscodedCall implements PendingBody {
   readonly #parts: CallParts;
   readonly #exchange: Exchange;
   readonly #found: FoundBinding;
-  readonly #query: string;
   /** The open stream, if the method is a streaming method. */
   readonly #open: OpenStream | undefined;
   readonly #head;
@@ -199,14 +187,13 @@ class TranscodedCall implements PendingBody {
   /** The answer of the guard, which is asked only when needed, and at most once. */
   #refusal: Promise<HttpReply | undefined> | undefined;
 
-  constructor(parts: CallParts, exchange: Exchange, found: FoundBinding, query: string, open?: OpenStream) {
+  constructor(parts: CallParts, exchange: Exchange, found: FoundBinding, open?: OpenStream) {
     const { deadlineMs, forwarding } = parts;
     const { sent, requestId, started, observation } = exchange;
     const { metadata, refusal } = forwarding.metadata(sent, requestId, observation.metadata);
     this.#parts = parts;
     this.#exchange = exchange;
     this.#found = found;
-    this.#query = query;
     this.#open = open;
     this.#head = {
       path: found.binding.callPath,
@@ -265,6 +252,7 @@ class TranscodedCall implements PendingBody {
     const { lenient, upstream, requests } = this.#parts;
     const { binding, segments } = this.#found;
     const { path, metadata, deadline, cancellation } = this.#head;
+    const { query } = this.#exchange.target;
     let message: Message;
     let bytes: Uint8Array;
     try {
@@ -272,7 +260,7 @@ class TranscodedCall implements PendingBody {
       const json = isFile
         ? httpBodyJson(this.#exchange.request.headers['content-type'])
         : bodyJson(this.#parts, binding, this.#exchange, body);
-      message = requests.read(binding, { segments, query: this.#query, body: json });
+      message = requests.read(binding, { segments, query, body: json });
       if (isFile) setData(binding, message, body);
       bytes = requests.encode(binding, message);
     } catch (failure) {

@@ -4,7 +4,7 @@ import { Code } from '../gen/google/rpc/code_pb.js';
 import type { HttpReply } from '../http-reply.js';
 import type { RequestObservation } from '../hooks.js';
 import type { Cancellation, UnaryReply } from '../upstream.js';
-import { hasBody, type SentHeaders } from './head.js';
+import { hasBody, type RequestTarget, type SentHeaders } from './head.js';
 
 /** A request in progress, with its response. */
 export class Exchange implements Cancellation {
@@ -15,8 +15,7 @@ export class Exchange implements Cancellation {
   readonly started: number;
   /** The HTTP method. */
   readonly verb: string;
-  /** The request target as sent, even if a router has removed its own prefix. */
-  readonly url: string;
+  readonly target: RequestTarget;
   /** The headers that are read as sent. */
   readonly sent: SentHeaders;
   readonly observation: RequestObservation;
@@ -36,6 +35,7 @@ export class Exchange implements Cancellation {
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
+    target: RequestTarget,
     sent: SentHeaders,
     requestId: string,
     started: number,
@@ -47,7 +47,7 @@ export class Exchange implements Cancellation {
     this.requestId = requestId;
     this.started = started;
     this.verb = String(request.method);
-    this.url = targetOf(request);
+    this.target = target;
     this.sent = sent;
     this.#awaitsContinue = awaitsContinue;
     this.observation = observation;
@@ -127,13 +127,6 @@ export class Exchange implements Cancellation {
       if (this.cancelled) listener();
     });
   }
-}
-
-/**
- * The request target. Express keeps it in `originalUrl`, since it removes the path of mounted middleware from `url`.
- */
-export function targetOf(request: IncomingMessage & { readonly originalUrl?: string }): string {
-  return String(request.originalUrl ?? request.url);
 }
 
 const OK: number = Code.OK;

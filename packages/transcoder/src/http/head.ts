@@ -202,18 +202,28 @@ function grpcTimeoutMs({ 'grpc-timeout': text }: IncomingHttpHeaders, limitMs: n
   return Math.min(ms, limitMs);
 }
 
-/** The path and the query of a request target (RFC 9112 3.2), as sent. */
-interface RequestTarget {
+/** A request target (RFC 9112 3.2). */
+export interface RequestTarget {
+  /** The whole target as sent, even if a router has removed its own prefix. */
+  readonly url: string;
   readonly path: string;
   /** The text after the first question mark; empty for none. */
   readonly query: string;
 }
 
-/** Splits a request target. The authority of an absolute target, which every server must accept, is dropped. */
-export function requestTarget(target: string): RequestTarget {
-  const local = target.replace(ABSOLUTE, '');
+type AnyRequest = Pick<IncomingMessage, 'url'> & { readonly originalUrl?: string };
+
+/**
+ * Splits the target of a request, which Express keeps in `originalUrl`, since it removes the path of mounted middleware
+ * from `url`. The authority of an absolute target, which every server must accept, is dropped.
+ */
+export function requestTarget(request: AnyRequest): RequestTarget {
+  const url = String(request.originalUrl ?? request.url);
+  const local = url.startsWith('/') ? url : url.replace(ABSOLUTE, '');
   const mark = local.indexOf('?');
-  return mark < 0 ? { path: local, query: '' } : { path: local.slice(0, mark), query: local.slice(mark + 1) };
+  return mark < 0
+    ? { url, path: local, query: '' }
+    : { url, path: local.slice(0, mark), query: local.slice(mark + 1) };
 }
 
 /** The failure for an error of Node's HTTP parser or of its time limits. */

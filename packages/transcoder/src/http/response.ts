@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http';
 import type { Hooks } from '../hooks.js';
 import type { HttpReply } from '../http-reply.js';
 import type { Exchange } from './exchange.js';
-import { requestTarget } from './head.js';
 
 interface ResponderOptions extends Pick<Hooks, 'log' | 'mayLog' | 'now'> {
   readonly answeredLevel: 'info' | 'debug';
@@ -110,13 +109,13 @@ export class Responder {
     const refused = reply === undefined || reply.status >= 400 || reply.reason !== undefined;
     const level = reply?.routine === true ? 'debug' : refused ? 'info' : answeredLevel;
     if (log.isLevelEnabled?.(level) === false) return;
-    const { requestId, verb, started, url, callerKnown, fields, observation } = exchange;
+    const { requestId, verb, started, target, callerKnown, fields, observation } = exchange;
     if (refused && level === 'info' && !mayLog(callerKnown ? 'callers' : 'unauthenticated')) return;
     const message = reply === undefined ? 'client gone' : refused ? 'request refused' : 'request answered';
     const line = {
       requestId,
       method: verb,
-      path: loggedPath(url),
+      path: loggedPath(target.path),
       status: reply?.status,
       reason: reply?.reason,
       ms: now() - started,
@@ -288,11 +287,8 @@ const PATH_MAX = 128;
 const SEGMENT_MAX = 36;
 const SEGMENT_SHOWN = 8;
 
-/**
- * The path of a request target for log lines: without the query, and with long segments cut, since they may be tokens.
- */
-export function loggedPath(target: string): string {
-  const { path } = requestTarget(target);
+/** A path for log lines, with long segments cut, since they may be tokens. */
+export function loggedPath(path: string): string {
   // One character is one byte here, since Node reads a request target as Latin-1.
   const visible = path.replace(
     /[^\x21-\x7e]/g,

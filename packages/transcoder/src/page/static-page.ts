@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { methodNotAllowed } from '../failures/failure.js';
 import { entityTag, isCurrent } from '../http/reply.js';
-import { type Exchange, targetOf } from '../http/exchange.js';
+import type { Exchange } from '../http/exchange.js';
 import { requestTarget } from '../http/head.js';
 import type { HttpReply } from '../http-reply.js';
 import type { OpenApi } from '../openapi/open-api.js';
@@ -119,7 +119,7 @@ export function withPages(
 ): Transcoder['handler'] {
   const replies = new Map(pages.map((page) => [basePath + page.path, pageReply(page)]));
   return (request, response, next) => {
-    const { path } = requestTarget(targetOf(request));
+    const { path } = requestTarget(request);
     const reply = replies.get(path);
     if (reply === undefined) {
       transcoder.handler(request, response, next);

@@ -68,6 +68,6 @@ describe('a request target', () => {
     ['http://library.example?a=1', '', 'a=1'],
     ['ftp://library.example/v1', 'ftp://library.example/v1', ''],
   ])('%s has the path %s and the query %s', (target, path, query) => {
-    expect(requestTarget(target)).toEqual({ path, query });
+    expect(requestTarget({ url: target })).toEqual({ url: target, path, query });
   });
 });

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { Code } from '../../src/gen/google/rpc/code_pb.js';
+import { requestTarget } from '../../src/http/head.js';
 import { loggedPath } from '../../src/http/response.js';
 import type { LogKind } from '../../src/hooks.js';
 import { createTranscoder } from '../../src/transcoder.js';
@@ -25,7 +26,7 @@ describe('a path in the log', () => {
     ['is cut after 128 characters', '/ab'.repeat(100), `${'/ab'.repeat(43).slice(0, 127)}…`],
     ['has escapes for bytes that are not visible ASCII', '/a\u009b\u00e9 b', '/a%9B%E9%20b'],
   ])('%s', (_, target, shown) => {
-    expect(loggedPath(target)).toBe(shown);
+    expect(loggedPath(requestTarget({ url: target }).path)).toBe(shown);
   });
 });
 
