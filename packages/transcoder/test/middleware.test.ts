@@ -105,11 +105,6 @@ describe('the transcoder as Express middleware', () => {
     expect(wrong.status).toBe(405);
   });
 
-  it('passes unknown paths on', async () => {
-    const origin = await startExpress('/', {});
-    expect((await httpRequest(origin, { path: '/elsewhere' })).status).toBe(418);
-  });
-
   const shelf = { method: 'POST', path: '/v1/shelves', headers, body: '{"theme":"x"}' };
 
   it('leaves the bodies of requests to unknown paths to later middleware', async () => {

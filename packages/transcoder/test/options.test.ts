@@ -1,28 +1,11 @@
-import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { createTranscoder } from '../src/transcoder.js';
 import { httpRequest, reasonOf } from './support/http-request.js';
 import { libraryDescriptorSet } from './support/library-contract.js';
 import { LibraryServer, MEMBER } from './support/library-server.js';
 import { openTranscoder } from './support/library-transcoder.js';
-import { listening } from './support/opening.js';
 
 describe('a base path', () => {
-  it.each(['/api', '/a/b-c_d.e~1'])('%s precedes all paths and locations', async (basePath) => {
-    const { origin } = await openTranscoder({ basePath });
-    const headers = { authorization: MEMBER, 'content-type': 'application/json' };
-    const created = await httpRequest(origin, {
-      method: 'POST',
-      path: `${basePath}/v1/shelves`,
-      headers,
-      body: '{}',
-    });
-    expect(created).toMatchObject({
-      status: 201,
-      headers: { location: `${basePath}/v1/shelves/poems%20%26%20prose` },
-    });
-  });
-
   it.each(['/v1/shelves/1', '/api', '/apix/v1/shelves/1', '/API/v1/shelves/1', '/api//v1/shelves/1'])(
     'leaves the path %s unknown',
     async (path) => {
@@ -40,24 +23,6 @@ describe('a base path', () => {
       expect(() => createTranscoder(options)).toThrow(`"${basePath}" is not a base path`);
     },
   );
-});
-
-describe('a transcoder with only the required options', () => {
-  it('makes request ids and writes no log', async () => {
-    const transcoder = createTranscoder({
-      descriptorSet: libraryDescriptorSet,
-      upstream: new LibraryServer(),
-    });
-    const origin = await listening(createServer(transcoder.handler));
-    const response = await httpRequest(origin, {
-      path: '/v1/garble?message=CoD',
-      headers: { authorization: MEMBER },
-    });
-    expect(response.status).toBe(500);
-    expect(response.headers['x-request-id']).toMatch(
-      /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
-    );
-  });
 });
 
 describe('without a guard', () => {

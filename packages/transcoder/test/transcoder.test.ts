@@ -220,10 +220,6 @@ describe('a transcoder', () => {
       const headers = { 'transfer-encoding': 'chunked' };
       expect((await call('POST', '/v1/shelves', { theme }, headers)).status).toBe(201);
     });
-
-    it('is possible with an absolute request target', async () => {
-      expect((await call('GET', 'http://library.example/v1/shelves/1')).status).toBe(200);
-    });
   });
 
   describe('a path', () => {
@@ -409,41 +405,6 @@ describe('a transcoder', () => {
         },
       });
       expect(reasonOf(response)).toBe('SCOPE_MISSING');
-    });
-  });
-
-  describe('a token', () => {
-    it('is refused with a challenge if it is invalid', async () => {
-      const response = await send({ path: '/v1/shelves/1', headers: { authorization: 'Bearer x' } });
-      const challenge = 'Bearer realm="library", error="invalid_token"';
-      expect(response).toMatchObject({ status: 401, headers: { 'www-authenticate': challenge } });
-      expect(reasonOf(response)).toBe('TOKEN_INVALID');
-    });
-  });
-
-  describe('the metadata of a call', () => {
-    it('contains the headers that are meant for the server and no others', async () => {
-      const headers = {
-        'x-request-id': 'mine',
-        traceparent: '00-1-2-01',
-        tracestate: 'a=b',
-        'idempotency-key': 'k',
-        'x-auth-only': '1',
-        'x-secret': 's',
-        cookie: 'c=d',
-      };
-      const { text } = await call('GET', '/v1/metadata', undefined, headers);
-      expect(JSON.parse(text)).toEqual({
-        authorization: MEMBER,
-        'x-request-id': 'mine',
-        traceparent: '00-1-2-01',
-        'idempotency-key': 'k',
-      });
-    });
-
-    it('has a generated request id instead of one that is refused', async () => {
-      const { headers } = await call('GET', '/v1/metadata', undefined, { 'x-request-id': 'a b' });
-      expect(headers['x-request-id']).toMatch(/^made-\d+$/);
     });
   });
 

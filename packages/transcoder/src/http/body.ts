@@ -12,9 +12,6 @@ import type { HttpReply } from '../http-reply.js';
 import type { Exchange } from './exchange.js';
 import { hasBody } from './head.js';
 
-/** The accepted content codings, sent only in responses that refuse another one (RFC 9110 12.5.3). */
-const ACCEPT_ENCODING = { 'Accept-Encoding': 'identity' };
-
 /**
  * Refuses every content coding, unless middleware has already decoded the body.
  *
@@ -24,7 +21,10 @@ export function requireDecoded(request: IncomingMessage): void {
   const { headers } = request;
   const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
   if (coding === 'identity' || !hasBody(headers) || bytesReadBefore(request)) return;
-  throw contentCodingUnsupported(request.method);
+  // RFC 9110 12.5.3: the accepted codings are in the responses that refuse another one.
+  throw unsupported(request.method, 'The content encoding is not supported; only identity is allowed.', {
+    'Accept-Encoding': 'identity',
+  });
 }
 
 // RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons. RFC 8259 defines none, so all but the
@@ -39,20 +39,12 @@ export function isJsonType({ sent }: Exchange): boolean {
 
 /** Refuses every other media type. @throws HttpFailure `CONTENT_TYPE_UNSUPPORTED` */
 export function requireJsonType(exchange: Exchange): void {
-  if (!isJsonType(exchange)) throw mediaTypeUnsupported(exchange.verb);
+  if (isJsonType(exchange)) return;
+  const message = 'The content type is not supported; application/json in UTF-8 is allowed.';
+  throw unsupported(exchange.verb, message);
 }
 
 /** @param verb the HTTP method of the request */
-function contentCodingUnsupported(verb: string | undefined): HttpFailure {
-  const message = 'The content encoding is not supported; only identity is allowed.';
-  return unsupported(verb, message, ACCEPT_ENCODING);
-}
-
-/** @param verb the HTTP method of the request */
-function mediaTypeUnsupported(verb: string | undefined): HttpFailure {
-  return unsupported(verb, 'The content type is not supported; application/json in UTF-8 is allowed.');
-}
-
 function unsupported(
   verb: string | undefined,
   message: string,
@@ -127,7 +119,7 @@ export class ArrivingBody {
     const length = before?.length ?? Number(request.headers['content-length']);
     if (length > maxBytes) fail(bodyTooLarge(maxBytes));
     else if (before !== undefined) resolve(before);
-    else if (request.readableEnded) fail(readBefore());
+    else if (request.readableEnded) fail(internal(new Error(READ_BEFORE)));
     else if (!request.readable) breakOff();
     else request.on('data', take).on('end', complete).on('error', breakOff).on('close', breakOff);
   }
@@ -137,13 +129,9 @@ export class ArrivingBody {
  * The bytes that other code has read and decoded, such as `express.raw()`, or a framework that parses bodies and keeps
  * them as `rawBody`; undefined if there are none.
  */
-function bytesReadBefore({ body, rawBody }: IncomingMessage & OfOtherCode): Buffer | undefined {
+function bytesReadBefore(request: object): Buffer | undefined {
+  const { body, rawBody }: { readonly body?: unknown; readonly rawBody?: unknown } = request;
   return [body, rawBody].find((bytes) => Buffer.isBuffer(bytes));
-}
-
-interface OfOtherCode {
-  readonly body?: unknown;
-  readonly rawBody?: unknown;
 }
 
 /**
@@ -179,13 +167,8 @@ class GrowingBytes {
 }
 
 /** Developers have to change the order of their middleware, so the log says how. */
-function readBefore(): HttpFailure {
-  return internal(
-    new Error(
-      'A middleware has read the body before the transcoder. Mount the transcoder first; it passes on what is not its own.',
-    ),
-  );
-}
+const READ_BEFORE =
+  'A middleware has read the body before the transcoder. Mount the transcoder first; it passes on what is not its own.';
 
 /** The body exceeds the limit. @param maxBytes the limit, in bytes */
 function bodyTooLarge(maxBytes: number): HttpFailure {

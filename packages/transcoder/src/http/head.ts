@@ -5,7 +5,7 @@ import { quoted } from '../fields/allowed-value.js';
 import type { ErrorReply } from '../http-reply.js';
 import { readGrpcTimeout } from '../timeouts.js';
 
-/** The longest request target, in bytes. */
+/** The longest request target, in bytes; fewer than Node's parser takes. */
 const TARGET_MAX_BYTES = 8_192;
 
 const HTTP2 =
@@ -34,7 +34,8 @@ const ABSOLUTE = /^https?:\/\/(?<authority>[^/?#]*)/i;
 
 /** RFC 9110 4.1 recommends a limit of at least 8,000 bytes. */
 function requireTarget(target: string): void {
-  if (target.length > TARGET_MAX_BYTES) throw targetTooLong();
+  if (target.length > TARGET_MAX_BYTES)
+    throw new HttpFailure('TARGET_TOO_LONG', `The request target is longer than ${TARGET_MAX_BYTES} bytes.`);
   // RFC 9112 3.2: no form of a request target has a fragment, and some routers remove it.
   if (target.includes('#')) {
     throw malformed('The request target has a fragment; a path and a query are allowed.');
@@ -44,11 +45,6 @@ function requireTarget(target: string): void {
   if (authority !== undefined && (/^(?::|$)/.test(authority) || !HOST.test(authority))) {
     throw malformed('The request target has no valid host; a path and a query are enough.');
   }
-}
-
-/** The request target exceeds the limit, which is lower than that of Node's parser. */
-function targetTooLong(): HttpFailure {
-  return new HttpFailure('TARGET_TOO_LONG', `The request target is longer than ${TARGET_MAX_BYTES} bytes.`);
 }
 
 // RFC 9110 7.2 and RFC 3986 3.2.2; an empty host means a target without authority.
@@ -83,7 +79,11 @@ function requireTransferCoding({ headers, httpVersion }: IncomingMessage): void 
     .map((coding) => coding.trim().toLowerCase())
     .filter((coding) => coding !== '');
   if (codings.at(-1) !== 'chunked' || httpVersion === '1.0') throw framingUnclear();
-  if (codings.length > 1) throw transferCodingUnsupported();
+  if (codings.length > 1)
+    throw new HttpFailure(
+      'TRANSFER_CODING_UNSUPPORTED',
+      'The transfer coding is not supported; only chunked is allowed.',
+    );
 }
 
 const UNCLEAR = 'a body without a clear end';
@@ -102,14 +102,6 @@ function lengthUnclear(): HttpFailure {
   return malformedHeader(
     'content-length',
     `Must be one decimal number, without Transfer-Encoding; got ${UNCLEAR}.`,
-  );
-}
-
-/** The body has a transfer coding other than `chunked`. */
-function transferCodingUnsupported(): HttpFailure {
-  return new HttpFailure(
-    'TRANSFER_CODING_UNSUPPORTED',
-    'The transfer coding is not supported; only chunked is allowed.',
   );
 }
 
@@ -239,7 +231,8 @@ export function clientFailure(error: Error): HttpFailure {
   if (code === 'HPE_INVALID_CONTENT_LENGTH' || code === 'HPE_UNEXPECTED_CONTENT_LENGTH') {
     return lengthUnclear();
   }
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return requestTimedOut();
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new HttpFailure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');
   return malformed('The request is not well-formed HTTP.');
 }
 
@@ -251,11 +244,6 @@ export function isEndOfUpload(error: Error): boolean {
 /** The headers exceed the limit of Node's parser. */
 export function headersTooLarge(): HttpFailure {
   return new HttpFailure('HEADERS_TOO_LARGE', 'The headers are larger than the server accepts.');
-}
-
-/** The headers or the body did not arrive within Node's time limits. */
-function requestTimedOut(): HttpFailure {
-  return new HttpFailure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');
 }
 
 /** Writes a reply to bytes that Node could not parse as a request, and ends the connection. */

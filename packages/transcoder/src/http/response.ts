@@ -42,11 +42,14 @@ export class Responder {
 
   #send(exchange: Exchange, reply: HttpReply): void {
     try {
-      this.#written(exchange, reply, this.#write(exchange, reply));
+      const written = this.#write(exchange, reply);
+      if (written === undefined) this.#answered(exchange, reply);
+      else this.#finishLater(exchange, reply, written);
     } catch (error) {
       const { response } = exchange;
-      // Node refuses a header, such as one with a line break, before it has sent any.
-      if (!response.headersSent) for (const name of namesIn(reply)) response.removeHeader(name);
+      // Node refuses a header, such as one with a line break, before it has sent any. An `answer` may return nothing.
+      const { headers } = (reply as Partial<HttpReply> | undefined) ?? {};
+      if (!response.headersSent) for (const name of Object.keys(headers ?? {})) response.removeHeader(name);
       this.#sendFailure(exchange, this.#options.failed(error, exchange));
     }
   }
@@ -65,11 +68,6 @@ export class Responder {
     return exchange.partial && reply.headers['Connection'] === undefined
       ? writeEarlyReply(response, reply, requestId, this.#lingerMs)
       : writeReply(response, reply, requestId);
-  }
-
-  #written(exchange: Exchange, reply: HttpReply, written: Promise<void> | undefined): void {
-    if (written === undefined) this.#answered(exchange, reply);
-    else this.#finishLater(exchange, reply, written);
   }
 
   /** Records a response with an iterable body once it has ended. */
@@ -274,11 +272,6 @@ function writeHead(
   // Node buffers this response while an earlier one is being written, and would put its head before a buffered 100.
   if (response.socket === null) response.flushHeaders();
   return body;
-}
-
-/** The headers of a reply, which an `answer` may have failed to return. */
-function namesIn(reply: Partial<HttpReply> | undefined): string[] {
-  return Object.keys(reply?.headers ?? {});
 }
 
 /** The maximum length of a path in a log line, in characters. */

@@ -158,12 +158,6 @@ describe('the command', () => {
     await eventually(() => textOf(origin, '/v1/greetings/Ada')).toBe('{"text":"Greet Ada"}');
   });
 
-  it('takes a target with a grpc-js scheme', async () => {
-    const { address } = await start();
-    const origin = await originOf(startCommand('--target', `dns:${address}`));
-    expect(await textOf(origin, '/v1/greetings/Ada')).toBe('{"text":"Greet Ada"}');
-  });
-
   it.each(['localhost', '127.0.0.1'])('connects with TLS to %s', async (host) => {
     const { cert, key } = certificates.server;
     const identity = ServerCredentials.createSsl(null, [{ cert_chain: cert, private_key: key }]);

@@ -115,19 +115,6 @@ describe('the option', () => {
     await eventually(() => command.complaints.join()).toContain('4');
   });
 
-  it.each<[type: string | undefined, status: number, lenient: number]>([
-    ['application/x-www-form-urlencoded; charset=utf-8', 415, 200],
-    [undefined, 415, 200],
-    ['text/plain', 415, 200],
-  ])('--lenient takes a body of the type %s as JSON: %i, and %i', async (type, status, lenient) => {
-    const request = {
-      ...echo('{"stringValue":"ab"}'),
-      headers: type === undefined ? {} : { 'content-type': type },
-    };
-    expect((await (await start()).send(request)).status).toBe(status);
-    expect((await (await start('--lenient')).send(request)).status).toBe(lenient);
-  });
-
   it('--deadline is the time of a call', async () => {
     const { send } = await start('--deadline', '0.2');
     expect(reasonOf(await send({ path: '/v1/hang' }))).toBe('DEADLINE_EXCEEDED');

@@ -1,17 +1,14 @@
-import { createServer } from 'node:http';
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { type Any, anyPack, AnySchema } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
 import { Code } from '../../src/gen/google/rpc/code_pb.js';
 import { ErrorInfoSchema } from '../../src/gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../../src/gen/google/rpc/status_pb.js';
-import { createTranscoder } from '../../src/transcoder.js';
 import type { UnaryReply } from '../../src/upstream.js';
 import { errorOf, httpRequest, type HttpResponse } from '../support/http-request.js';
-import { branchImage, messageType } from '../support/library-contract.js';
-import { LibraryServer, MEMBER } from '../support/library-server.js';
+import { messageType } from '../support/library-contract.js';
+import { MEMBER } from '../support/library-server.js';
 import { openTranscoder, type RunningTranscoder } from '../support/library-transcoder.js';
-import { listening } from '../support/opening.js';
 
 const TYPE = 'type.googleapis.com/nobody.Knows';
 const unknown = (typeUrl = TYPE): Any => create(AnySchema, { typeUrl, value: new Uint8Array([1, 2, 3]) });
@@ -90,19 +87,5 @@ describe('the text of a failure', () => {
     const response = await get(await start(() => reply));
     expect(errorOf(response)).toMatchObject({ code: 500, message: clientMessage });
     expect(response.text).not.toContain('10.0.0.1');
-  });
-});
-
-describe('the domain', () => {
-  it.each([
-    { why: 'the package of the served services', options: {}, domain: 'branch.v1' },
-    { why: 'the given one', options: { domain: 'books.example.com' }, domain: 'books.example.com' },
-  ])('is $why, in errors and challenges', async ({ options, domain }) => {
-    const given = { descriptorSet: branchImage, upstream: new LibraryServer(), ...options };
-    const origin = await listening(createServer(createTranscoder(given).handler));
-    const unknownPath = errorOf(await httpRequest(origin, { path: '/v2' }));
-    expect(unknownPath.details).toContainEqual(expect.objectContaining({ reason: 'PATH_UNKNOWN', domain }));
-    const unauthenticated = await httpRequest(origin, { path: '/v1/branch/shelves/7' });
-    expect(unauthenticated.headers['www-authenticate']).toBe(`Bearer realm="${domain}"`);
   });
 });

@@ -66,12 +66,6 @@ describe('a log', () => {
     expect(JSON.stringify(gateway.log)).not.toContain('secret');
   });
 
-  it('has the lines about successful requests at the given level', async () => {
-    const gateway = await openTranscoder({ answeredLevel: 'info' });
-    await asMember(gateway, '/v1/shelves/1');
-    expect(gateway.log).toMatchObject([{ level: 'info', fields: { status: 200 } }]);
-  });
-
   it('has the fields that the upstream adds, such as the caller', async () => {
     const library = new LibraryServer();
     const upstream: Upstream = {

@@ -216,13 +216,6 @@ describe('a stream', () => {
     expect((await httpRequest(feed.origin, { path: '/v1/topics/news/texts' })).text).toBe('"line\\nbreak"\n');
   });
 
-  it('is 200 and not 201 even if its method is named like a Create method', async () => {
-    const feed = await startFeed(sendTwo);
-    const headers = { 'content-type': 'application/json' };
-    const request = { method: 'POST', path: '/v1/entries', body: '{}', headers };
-    expect((await httpRequest(feed.origin, request)).status).toBe(200);
-  });
-
   it('is sent as the lines of grpc-gateway with the option lenient', async () => {
     const feed = await startFeed(
       (call) => {
@@ -358,13 +351,6 @@ describe('a failing stream', () => {
     ]);
   });
 
-  it('is 500 if its first message cannot be decoded', async () => {
-    const feed = await startFeed((call) => call.write(GARBLED));
-    const answer = await httpRequest(feed.origin, { path: ENTRIES });
-    expect([answer.status, reasonOf(answer)]).toEqual([500, 'INTERNAL']);
-    expect(feed.log.filter(({ level }) => level === 'error')).toHaveLength(1);
-  });
-
   it('ends with an INTERNAL line if a later message cannot be decoded', async () => {
     const { promise: shown, resolve: goOn } = new Deferred();
     const feed = await startFeed((call) => {
@@ -488,12 +474,6 @@ describe('a stream of an upstream in the same process', () => {
     const [one, two] = [`data: ${ONE}`, `data: ${TWO}`];
     expect(events).toEqual([one, ':', one, two, 'data: {}']);
     expect(vi.getTimerCount()).toBe(0);
-  });
-
-  it('is an internal error if it throws', async () => {
-    const stream = { next: () => Promise.reject(new Error('broken')) };
-    const feed = await startFeed(sendTwo, { upstream: streaming(stream) });
-    expect((await httpRequest(feed.origin, { path: ENTRIES })).status).toBe(500);
   });
 
   it('is observed with its status as the reason if its failure names none', async () => {

@@ -146,14 +146,6 @@ describe('a request message', () => {
       why: 'the body may repeat bytes in another alphabet, and a boolean',
     },
     {
-      template: '/{first_choice}',
-      body: '*',
-      path: '/a',
-      json: { firstChoice: 'a' },
-      message: { firstChoice: 'a' },
-      why: 'the body may repeat the choice of a oneof',
-    },
-    {
       template: '/{string_value}',
       body: '*',
       path: '/a',
@@ -196,14 +188,6 @@ describe('a request message', () => {
       body: 'nested',
       path: '/a',
       json: { stringValue: 'b' },
-      fields: ['nested.string_value'],
-      why: 'the body contradicts the path',
-    },
-    {
-      template: '/{nested.string_value}',
-      body: 'nested',
-      path: '/a',
-      json: { stringValue: {} },
       fields: ['nested.string_value'],
       why: 'the body contradicts the path',
     },
@@ -286,12 +270,6 @@ describe('a request message', () => {
     },
     {
       body: 'third_choice',
-      json: { thirdChoice: { name: 'a' } },
-      says: `third_choice.thirdChoice: Must be a known field; got "thirdChoice". ${hint}`,
-      why: 'it is wrapped in the JSON name',
-    },
-    {
-      body: 'third_choice',
       json: { second_choice: 1 },
       says: 'third_choice.second_choice: Must be a known field; got "second_choice".',
       why: 'the name is that of another field of the request',
@@ -331,10 +309,5 @@ describe('a request message', () => {
     expect(decode.mock.calls.length).toBeLessThan(5);
     expect(refused.violations()).toHaveLength(100);
     expect(decode.mock.calls.length).toBeLessThan(300);
-  });
-
-  it('is refused with at most 100 violations', () => {
-    const json = { nested: Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`x${index}`, 1])) };
-    expect(wrongFields(() => read({ template: '/a', body: '*', path: '/a', json }))).toHaveLength(100);
   });
 });

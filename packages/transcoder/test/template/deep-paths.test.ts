@@ -29,15 +29,6 @@ const REMOTE_EXECUTION = [
   ['GET', '/v2/{string_value=**}/capabilities'],
 ] as const;
 
-const DOCUMENTS = 'projects/*/databases/*/documents';
-/** Templates of google.firestore.v1. */
-const FIRESTORE = [
-  ['GET', `/v1/{string_value=${DOCUMENTS}/*/**}`],
-  ['GET', `/v1/{string_value=${DOCUMENTS}}/{nested.string_value}`],
-  ['POST', `/v1/{string_value=${DOCUMENTS}/**}/{nested.string_value}`],
-  ['POST', `/v1/{string_value=${DOCUMENTS}/*/**}:runQuery`],
-] as const;
-
 const tableOf = (templates: readonly (readonly [string, string])[]): BindingTable =>
   new BindingTable(templates.map(([verb, path]) => bound(verb, path)));
 
@@ -109,28 +100,6 @@ describe('a template that goes on behind **', () => {
     '/v2/a/blobs/f00/12',
   ])('does not serve GET %s', (path) => {
     expect(served(tableOf(REMOTE_EXECUTION), 'GET', path)).toBe('unknown path');
-  });
-
-  it('names the methods of a path that it has', () => {
-    const lookup = tableOf(REMOTE_EXECUTION).find('DELETE', '/v2/a/actionResults/f00/12');
-    expect(lookup).toMatchObject({ outcome: 'wrong verb', allowed: ['GET', 'HEAD', 'PUT', 'OPTIONS'] });
-  });
-
-  it.each([
-    { request: 'GET', path: 'users', fields: ['', 'users'] },
-    { request: 'GET', path: 'users/alice', fields: ['/users/alice'] },
-    { request: 'POST', path: 'users', fields: ['', 'users'] },
-    { request: 'POST', path: 'users/alice/posts', fields: ['/users/alice', 'posts'] },
-    { request: 'POST', path: 'users/alice:runQuery', fields: ['/users/alice'] },
-  ])('serves $request $path as Firestore has it', ({ request, path, fields: [parent, collection] }) => {
-    const documents = 'projects/p/databases/d/documents';
-    expect(served(tableOf(FIRESTORE), request, `/v1/${documents}/${path}`)).toEqual([
-      expect.any(String),
-      {
-        stringValue: `${documents}${parent}`,
-        ...(collection === undefined ? {} : { nested: { stringValue: collection } }),
-      },
-    ]);
   });
 
   it.each([

@@ -243,15 +243,6 @@ describe('reflection fails', () => {
     await expect(failure(bare.address)).rejects.toThrow(`${bare.address} describes no service.`);
   });
 
-  it('if the server lacks a file that another file needs', async () => {
-    const { address } = await start({ lacking: ['greeter/v1/greeting.proto'] });
-    const error = await failure(address).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ code: status.DATA_LOSS });
-    expect(String(error)).toContain(
-      `; it lacks greeter/v1/greeting.proto, which greeter/v1/greeter.proto imports. ${address} describes no service whole.`,
-    );
-  });
-
   it('if the files are larger than 64 MiB', async () => {
     const names = ['a.A', 'b.B', 'c.C', 'd.D'];
     const large = { dependency: ['x'.repeat(17 * 1024 * 1024)] };
