@@ -1,7 +1,5 @@
-import type { JsonObject } from '@bufbuild/protobuf';
-import { DEFAULT_HOOKS } from './hooks.js';
+import { DEFAULT_HOOKS, type LogKind, type RequestObserver, type TranscoderLog } from './hooks.js';
 import type { JsonOptions } from './json/json-options.js';
-import type { LogKind, TranscoderLog } from './hooks.js';
 import {
   FORWARDED_HEADERS,
   type ForwardedHeaders,
@@ -28,30 +26,13 @@ import {
   TEXTS,
 } from './option-kinds.js';
 import type { StreamEvents } from './http/stream-formats.js';
-import type { RequestObserver } from './hooks.js';
-import type { UnsupportedMethods } from './template/contract.js';
+import type { ContractOptions } from './template/contract.js';
 import type { Guard, Upstream } from './upstream.js';
 
 /** Options of `createTranscoder`: a contract, an upstream, and policy. All policy options have defaults. */
-export interface TranscoderOptions {
+export interface TranscoderOptions extends Omit<ContractOptions, 'serverStreams'> {
   /** The contract: a serialized `google.protobuf.FileDescriptorSet` with all imports. */
   readonly descriptorSet: Uint8Array;
-  /**
-   * The full names of the services to serve. Each must have an HTTP rule; with `unsupported: 'skip'`, services without
-   * one are left out. Default: all services in files that a buf image does not mark as imports. If the set has no such
-   * marks, all services.
-   */
-  readonly services?: readonly string[] | undefined;
-  /**
-   * The `domain` of the errors that the transcoder itself returns (AIP-193). Default: the proto package of the first of
-   * `services` or, without `services`, of the first service that is served.
-   */
-  readonly domain?: string | undefined;
-  /**
-   * HTTP rules as in a service's YAML file: `google.api.HttpRule` in ProtoJSON. Each replaces the annotation of the
-   * method that its selector names. If several rules name the same method, the last one applies. Default: none.
-   */
-  readonly rules?: readonly JsonObject[] | undefined;
   /** The gRPC server to call. */
   readonly upstream: Upstream;
   /**
@@ -123,13 +104,6 @@ export interface TranscoderOptions {
    * every event as a message, with a failure as `{"error":…}`. Default: `named`.
    */
   readonly events?: StreamEvents | undefined;
-  /**
-   * What to do with bindings that cannot be served: client and bidirectional streams, server streams if the upstream
-   * has no `serverStream`, paths with `**` twice, `GET` with a body, the later of two rules for the same
-   * requests, rules that are malformed or do not fit their method, and `rules` whose selector names no method. `refuse`
-   * throws an Error. `skip` logs them and leaves them out; other bindings of the method are served. Default: `refuse`.
-   */
-  readonly unsupported?: UnsupportedMethods | undefined;
   /** Returns the id of a request, given its `X-Request-Id` header. Default: a random UUID; the header is ignored. */
   readonly requestIdOf?: ((given: string | undefined) => string) | undefined;
   /**

@@ -386,15 +386,6 @@ describe('a transcoder', () => {
       expect(errorOf(response).message).toBe('The request does not fit the method.');
     });
 
-    it.each(wrong)('is 401 without details for an unauthenticated client if $why', async (request) => {
-      const response = await sendWrong(request, {});
-      expect(response).toMatchObject({
-        status: 401,
-        headers: { 'www-authenticate': 'Bearer realm="library"' },
-      });
-      expect(reasonOf(response)).toBe('TOKEN_MISSING');
-    });
-
     it('is 403 without details for a client without permission', async () => {
       const headers = { authorization: VISITOR, 'content-type': JSON_TYPE };
       const response = await send({ method: 'POST', path: '/v1/shelves', headers, body: '{"x":1}' });
@@ -405,6 +396,15 @@ describe('a transcoder', () => {
         },
       });
       expect(reasonOf(response)).toBe('SCOPE_MISSING');
+    });
+
+    it.each(wrong)('is 401 without details for an unauthenticated client if $why', async (request) => {
+      const response = await sendWrong(request, {});
+      expect(response).toMatchObject({
+        status: 401,
+        headers: { 'www-authenticate': 'Bearer realm="library"' },
+      });
+      expect(reasonOf(response)).toBe('TOKEN_MISSING');
     });
   });
 

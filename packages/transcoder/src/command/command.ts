@@ -272,16 +272,12 @@ function originOf({ address, port }: AddressInfo): string {
   return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
-/** What the line about a request tells. Bytes that are no HTTP request have no method, path and time. */
-interface RequestFields {
-  readonly method?: string | undefined;
-  readonly path?: string | undefined;
-  /** Undefined if the client left first. */
-  readonly status?: number | undefined;
-  readonly reason?: string | undefined;
-  readonly ms?: number | undefined;
-  readonly requestId?: string | undefined;
-}
+/**
+ * What the line about a request tells. Bytes that are no HTTP request have no method, path and time, and a request whose
+ * client left first has no status.
+ */
+type RequestFields = Partial<Record<'method' | 'path' | 'reason' | 'requestId', string | undefined>> &
+  Partial<Record<'status' | 'ms', number | undefined>>;
 
 /** @param message stands for the status of a request without one */
 function requestLine({ method, path, status, reason, ms, requestId }: RequestFields, message = ''): string {

@@ -21,31 +21,36 @@ export interface Contract {
   readonly skipped: readonly string[];
 }
 
-/**
- * What to do with bindings that cannot be served: `refuse` throws an Error, `skip` leaves them out. They are those of
- * streaming methods (other than server streams that the upstream serves), with `**` twice, of GET with a body,
- * and the later of two for the same requests; also those of rules that are malformed or do not fit their method, and
- * given rules whose selector names no method.
- */
+/** What to do with bindings that cannot be served. */
 export type UnsupportedMethods = 'refuse' | 'skip';
 
-/** Options of `readContract`. */
+/** What to serve of a contract. */
 export interface ContractOptions {
   /**
-   * Full names of services; with `skip`, those without an HTTP rule are left out. Default: all in files that a buf
-   * image does not mark as imports.
+   * The full names of the services to serve. Each must have an HTTP rule; with `unsupported: 'skip'`, services without
+   * one are left out. Default: all services in files that a buf image does not mark as imports. If the set has no such
+   * marks, all services.
    */
   readonly services?: readonly string[] | undefined;
   /**
-   * Default: the proto package of the first of `services` or, without `services`, of the first service with a binding.
+   * The `domain` of the errors that the transcoder itself returns (AIP-193). Default: the proto package of the first of
+   * `services` or, without `services`, of the first service that is served.
    */
   readonly domain?: string | undefined;
-  /** `google.api.HttpRule` in ProtoJSON, each of which replaces the annotation of its selector. Default: none. */
+  /**
+   * HTTP rules as in a service's YAML file: `google.api.HttpRule` in ProtoJSON. Each replaces the annotation of the
+   * method that its selector names. If several rules name the same method, the last one applies. Default: none.
+   */
   readonly rules?: readonly JsonObject[] | undefined;
+  /**
+   * What to do with bindings that cannot be served: client and bidirectional streams, server streams if the upstream
+   * has no `serverStream`, paths with `**` twice, `GET` with a body, the later of two rules for the same
+   * requests, rules that are malformed or do not fit their method, and `rules` whose selector names no method. `refuse`
+   * throws an Error. `skip` logs them and leaves them out; other bindings of the method are served. Default: `refuse`.
+   */
+  readonly unsupported?: UnsupportedMethods | undefined;
   /** Whether the upstream serves server-streaming methods. Default: true. */
   readonly serverStreams?: boolean | undefined;
-  /** Default: `refuse`. */
-  readonly unsupported?: UnsupportedMethods | undefined;
 }
 
 /**

@@ -141,6 +141,14 @@ describe('the option', () => {
     expect(text).toBe('{"result":{"text":"Repeat Ada"}}\n'.repeat(3));
   });
 
+  it('--plain-events sends events without names', async () => {
+    const { address } = opening(await startReflecting());
+    const origin = await originOf(startCommand('--target', address, '--plain-events'));
+    const headers = { accept: 'text/event-stream' };
+    const { text } = await httpRequest(origin, { path: '/v1/greetings/Ada:repeat', headers });
+    expect(text).toBe('data: {"text":"Repeat Ada"}\n\n'.repeat(3));
+  });
+
   it.each<[args: string[], body: string, answer: object]>([
     [['--proto-names', '--omit', 'defaults'], '{"stringValue":"a"}', { string_value: 'a' }],
     [['--omit', 'defaults'], '{"stringValue":"a","int32Value":0}', { stringValue: 'a' }],

@@ -206,16 +206,6 @@ describe('a body', () => {
     await expect.poll(() => reasonIn(received())).toBe('DEADLINE_EXCEEDED');
   });
 
-  it('is an internal error if the guard throws', async () => {
-    const guard = (): Promise<never> => Promise.reject(new Error('secret'));
-    const gateway = await openTranscoder({ guard, deadlineMs: NEVER_MS });
-    const { socket, received } = openConnection(gateway);
-    socket.write(head(9, AS_MEMBER));
-    await expect.poll(() => reasonIn(received())).toBe('INTERNAL');
-    expect(received()).toMatch(/^HTTP\/1\.1 500 /);
-    expect(received()).not.toContain('secret');
-  });
-
   it('causes only one guard check if it arrives late and is invalid', async () => {
     const { guarded, calls, ...server } = counted();
     const gateway = await openTranscoder(server);

@@ -172,34 +172,3 @@ describe('a header that Node refuses', () => {
     expect((await httpRequest(origin, { path: '/good' })).status).toBe(200);
   });
 });
-
-describe('a custom reply with a body in pieces', () => {
-  async function* pieces(failure?: Error): AsyncGenerator<Uint8Array> {
-    yield Buffer.from('one ');
-    yield await Promise.resolve(Buffer.from('two'));
-    if (failure !== undefined) throw failure;
-  }
-
-  it.each([
-    { what: 'arrives', body: () => pieces(), text: 'one two', reason: undefined },
-    {
-      what: 'is cut off and reported as failed if it fails in the middle',
-      body: () => pieces(new Error('broken')),
-      text: 'cut off',
-      reason: 'INTERNAL',
-    },
-  ])('$what', async ({ body, text, reason }) => {
-    const outcomes: object[] = [];
-    const transcoder = createTranscoder({
-      descriptorSet: libraryDescriptorSet,
-      upstream: new LibraryServer(),
-      observers: [{ begin: () => ({ end: (outcome) => void outcomes.push(outcome) }) }],
-    });
-    const server = createServer((request, response) => {
-      transcoder.respond(request, response, () => ({ status: 200, headers: {}, body: body() }));
-    });
-    const response = await fetch(await listening(server));
-    expect(await response.text().catch(() => 'cut off')).toBe(text);
-    expect(outcomes).toMatchObject([{ status: 200, reason }]);
-  });
-});

@@ -203,9 +203,4 @@ describe('strict ProtoJSON', () => {
     expect(roundTrip(structuredClone(json))).toEqual(json);
     expect(roundTrip({ nested: structuredClone(json) })).toEqual({ nested: json });
   });
-
-  it('takes a key __proto__ like any other', () => {
-    const json = JSON.parse('{"timeMap":{"__proto__":"2026-01-02T03:04:05Z"}}') as JsonObject;
-    expect(JSON.stringify(roundTrip(json))).toBe('{"timeMap":{"__proto__":"2026-01-02T03:04:05Z"}}');
-  });
 });

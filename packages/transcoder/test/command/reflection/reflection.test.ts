@@ -167,14 +167,6 @@ describe('reflection fails', () => {
     );
   });
 
-  it('if the server has no reflection', async () => {
-    const { address } = await start({ versions: [] });
-    await expect(failure(address)).rejects.toMatchObject({
-      code: status.UNIMPLEMENTED,
-      message: `${address} has no server reflection.`,
-    });
-  });
-
   it.each<[what: string, answer: (stream: ServerHttp2Stream) => void, text: string]>([
     [
       'is a proxy that refuses',
@@ -243,6 +235,15 @@ describe('reflection fails', () => {
     await expect(failure(bare.address)).rejects.toThrow(`${bare.address} describes no service.`);
   });
 
+  it('if the server lacks a file that another file needs', async () => {
+    const { address } = await start({ lacking: ['greeter/v1/greeting.proto'] });
+    const error = await failure(address).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: status.DATA_LOSS });
+    expect(String(error)).toContain(
+      `; it lacks greeter/v1/greeting.proto, which greeter/v1/greeter.proto imports. ${address} describes no service whole.`,
+    );
+  });
+
   it('if the files are larger than 64 MiB', async () => {
     const names = ['a.A', 'b.B', 'c.C', 'd.D'];
     const large = { dependency: ['x'.repeat(17 * 1024 * 1024)] };
@@ -292,20 +293,6 @@ describe('a contract that is followed', () => {
   }
 
   const CHANGED = { descriptorSet: libraryDescriptorSet, listed: ['library.v1.Library'] };
-
-  it('is taken again when the server has restarted', async () => {
-    const first = await start();
-    const { address } = first;
-    const { events } = follow(address);
-    await eventually(() => events).toEqual(['changed: greeter.v1.Greeter']);
-    first.close();
-    await eventually(() => events.at(-1)).toContain('cannot be reached');
-    const second = await start({ address });
-    await eventually(() => events.at(-1)).toBe('the same: greeter.v1.Greeter');
-    second.close();
-    await start({ address, ...CHANGED });
-    await eventually(() => events.at(-1)).toBe('changed: library.v1.Library');
-  });
 
   it('is taken again with the types that are wanted, each asked for once, and stays the same without any', async () => {
     const detail = { name: 'detail.proto', package: 'b', messageType: [{ name: 'Detail' }] };
