@@ -107,14 +107,6 @@ describe('a body', () => {
     },
   );
 
-  it('is refused as malformed after one guard check if it is invalid', async () => {
-    const { calls, guarded, ...server } = counted();
-    const gateway = await openTranscoder(server);
-    const request = `${head(1, AS_MEMBER, 'Connection: close')}x`;
-    expect(reasonIn(await rawExchange(gateway.origin, request))).toBe('REQUEST_MALFORMED');
-    expect([calls.length, guarded()]).toEqual([0, 1]);
-  });
-
   it('makes its call after one guard check, with the time that is left, if it arrives later than its head', async () => {
     const { calls, guarded, ...server } = counted();
     const gateway = await openTranscoder({ ...server, deadlineMs: NEVER_MS });

@@ -121,13 +121,6 @@ describe('the JSON form of a message', () => {
     expect(written({ ...set, stringValue: '', genre: 0, stringList: [] }, undefined, sparse)).toEqual(set);
   });
 
-  it('may omit unassigned fields and have times in their ProtoJSON form', () => {
-    const unassigned = new JsonOutput(registry, { omit: 'unassigned' });
-    const got = written({ time: WHOLE, stringValue: '' }, undefined, unassigned);
-    expect(got).toMatchObject({ time: WHOLE, stringValue: '' });
-    expect(got).not.toHaveProperty('assignedText');
-  });
-
   it('may have proto names', () => {
     const named = new JsonOutput(registry, { protoNames: true, omit: 'unassigned', milliseconds: true });
     const json = { timeList: [WHOLE], Odd: 'a', nested: { timeMap: { someKey: WHOLE } } };
