@@ -69,7 +69,7 @@ export class Monitor {
     this.#failures = failure === undefined ? 0 : this.#failures + 1;
     this.#well = this.#failures < FAILED_CHECKS;
     if (this.#well !== before) {
-      if (failure === undefined) log.info(`${name} answers: serving`);
+      if (failure === undefined) log.info(`${name} answers`);
       else if (before === true) log.warn(failure, `${name} does not answer: not serving`);
       onChange?.(this.#well);
     }

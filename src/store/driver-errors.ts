@@ -201,17 +201,24 @@ export class DatabaseError extends Error {
    * @param address `host:port`; undefined for the embedded database
    */
   constructor({ code, errno, sql }: Pick<DriverError, 'code' | 'errno' | 'sql'>, address?: string) {
-    const silent = code === undefined && errno === undefined;
-    const answer = silent ? 'nothing in time' : (code ?? 'an error without a name');
-    const database = address === undefined ? 'The database' : `The database at ${address}`;
+    const database = address === undefined ? 'database' : `database at ${address}`;
     const verb = lacksGrant({ errno }) ? /^(?:explain )?(\w+)/.exec(sql ?? '')?.[1] : undefined;
     const grant = GRANTS[verb ?? ''];
     const remedy = grant === undefined ? '' : ` Its user lacks the grant ${grant} on the table routes.`;
-    super(`${database} answered ${answer} (${errno ?? 'no number'}).${remedy}`);
+    super(`${sentenceOf(database, code, errno)}${remedy}`);
     delete this.stack;
     this.code = code;
     this.errno = errno;
   }
+}
+
+function sentenceOf(database: string, code: string | undefined, errno: number | undefined): string {
+  if (errno !== undefined && errno >= FIRST_SERVER_ERROR)
+    return `The ${database} answered ${code ?? 'an error without a name'} (${errno}).`;
+  if (code?.startsWith('SQLITE_') === true) return `The ${database} answered ${code}.`;
+  const fault = code ?? errno;
+  if (fault === undefined) return `The ${database} did not answer in time.`;
+  return `The connection to the ${database} failed: ${fault}.`;
 }
 
 /** The sessions of MySQL are not as the service needs them, so it does not use them. */

@@ -81,12 +81,12 @@ describe('a watched store', () => {
   );
 
   it.each([
-    ['stays up', [true, true, true], ['the store answers: serving']],
+    ['stays up', [true, true, true], ['the store answers']],
     ['is down from the start', [false, false, false], []],
     [
       'goes down and comes back',
       [true, false, false, true],
-      ['the store answers: serving', 'the store does not answer: not serving', 'the store answers: serving'],
+      ['the store answers', 'the store does not answer: not serving', 'the store answers'],
     ],
   ])('is logged when its state changes: a store that %s', async (_, well, messages) => {
     const { check, over } = checks(...well);

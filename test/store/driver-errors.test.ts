@@ -120,10 +120,20 @@ describe('a driver error', () => {
     expect(translate(error)).toHaveProperty('message', 'The database answered ER_DATA_TOO_LONG (1406).');
   });
 
-  it('names the address of its database and has no stack trace', () => {
-    const refused = { code: 'ECONNREFUSED', errno: -111, syscall: 'connect' };
-    const { cause } = translate(refused, 'db:3306') as Error;
-    expect(cause).toHaveProperty('message', 'The database at db:3306 answered ECONNREFUSED (-111).');
+  it.each([
+    [
+      { code: 'ECONNREFUSED', errno: -111, syscall: 'connect' },
+      'The connection to the database at db:3306 failed: ECONNREFUSED.',
+    ],
+    [
+      { code: 'PROTOCOL_CONNECTION_LOST', fatal: true },
+      'The connection to the database at db:3306 failed: PROTOCOL_CONNECTION_LOST.',
+    ],
+    [{ code: 'SQLITE_BUSY' }, 'The database at db:3306 answered SQLITE_BUSY.'],
+    [{ name: 'KnexTimeoutError' }, 'The database at db:3306 did not answer in time.'],
+  ])('says what happened in a sentence with the address, and has no stack trace: %o', (facts, message) => {
+    const { cause } = translate(facts, 'db:3306') as Error;
+    expect(cause).toHaveProperty('message', message);
     expect(cause).not.toHaveProperty('stack');
   });
 
