@@ -30,9 +30,9 @@ function statusOf(url: string, token: string, agent: Agent): Promise<{ status: u
 it('more requests with unknown keys than may be under way, while the issuer is silent, take no get of another caller', async () => {
   const issuer = await KeySetServer.start(JWK);
   onTestFinished(() => issuer.stop());
-  let nowMs = Date.now();
+  let monotonicMs = 0;
   const settings = { JWT_SECRET: '', JWT_JWKS_URL: issuer.url, MAX_CALLS };
-  const service = await runningService({ settings, dependencies: { now: () => nowMs } });
+  const service = await runningService({ settings, dependencies: { monotonic: () => monotonicMs } });
   const { route } = await create(service.client, requestOf(), metadataOf(GOOD));
   const tokens = Array.from({ length: STRANGERS }, (_, index) =>
     tokenFor({}, { key, algorithm: 'ES256', keyid: `unknown-${index}` }),
@@ -40,7 +40,7 @@ it('more requests with unknown keys than may be under way, while the issuer is s
   const held: ServerResponse[] = [];
   issuer.answer((_, response) => held.push(response));
   // A fetch may be asked for again.
-  nowMs += 60_000;
+  monotonicMs += 60_000;
 
   const url = `${service.httpUrl}/v1/routing/${route?.id ?? ''}`;
   const strange = new Agent();
