@@ -24,10 +24,6 @@ const TIERS: Readonly<Record<string, Tier>> = {
       'packages/*/test/packed-package.test.ts',
       'test/{browser,cluster,deploy/programs,faults,programs,servers}/**',
     ],
-    // Isolated, each file would load everything again.
-    isolate: false,
-    // Tests that stop the timers of their process sometimes meet what an earlier file still waits for.
-    retry: 2,
   },
   process: {
     needs: ['server', 'curl', 'grpcurl', 'python', 'another user'],
