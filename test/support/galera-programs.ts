@@ -34,7 +34,8 @@ export async function galeraPrograms(): Promise<GaleraPrograms> {
   if (server !== undefined && provider !== undefined && !called.includes(undefined)) {
     return { server, provider, path };
   }
-  const folder = await unpackPackages(['mariadb-server', 'galera-4', 'rsync', 'lsof']);
+  // The core is named, since dependencies that are installed are left out.
+  const folder = await unpackPackages(['mariadb-server', 'mariadb-server-core', 'mariadb-client-core', 'galera-4', 'rsync', 'lsof']);
   return {
     server: join(folder, 'mariadbd'),
     provider: join(folder, '../usr/lib/galera/libgalera_smm.so'),
