@@ -24,6 +24,8 @@ const TIERS: Readonly<Record<string, Tier>> = {
       'packages/*/test/packed-package.test.ts',
       'test/{browser,cluster,deploy/programs,faults,programs,servers}/**',
     ],
+    // Isolated, each file would load everything again.
+    isolate: false,
   },
   process: {
     needs: ['server', 'curl', 'grpcurl', 'python', 'another user'],
