@@ -60,7 +60,7 @@ export class Caller {
    */
   async call<Result>(unary: UnaryCall<Result>, options: CallOptions | undefined): Promise<Result> {
     const call = prepared(unary, options);
-    if (this.#closed) throw failure(call, status.UNAVAILABLE, 'The client is closed.');
+    if (this.#closed) throw failure(call.ids, status.UNAVAILABLE, 'The client is closed.');
     this.#underWay += 1;
     try {
       const token = await this.#token(call);
@@ -74,7 +74,7 @@ export class Caller {
       try {
         return unary.result(reply.message, reply.trailers);
       } catch (cause) {
-        throw failure(call, status.INTERNAL, `The reply cannot be read: ${messageOf(cause)}`, cause);
+        throw failure(call.ids, status.INTERNAL, `The reply cannot be read: ${messageOf(cause)}`, cause);
       }
     } finally {
       this.#underWay -= 1;
@@ -96,12 +96,8 @@ export class Caller {
     throwIfAborted(call);
     const { token: source } = this.#options;
     const token = tokenFrom(source, refused).catch((cause: unknown) => {
-      throw failure(
-        call,
-        status.UNAUTHENTICATED,
-        `There is no token for the call: ${messageOf(cause)}`,
-        cause,
-      );
+      const message = `There is no token for the call: ${messageOf(cause)}`;
+      throw failure(call.ids, status.UNAUTHENTICATED, message, cause);
     });
     return await (typeof source === 'string' ? token : withinLimits(call, token));
   }
@@ -176,7 +172,7 @@ function prepared<Result>({ method, request }: UnaryCall<Result>, given: CallOpt
     const path = `/${method.parent.typeName}/${method.name}`;
     return { path, message, ids, timeoutMs, deadline: Date.now() + timeoutMs, signal };
   } catch (cause) {
-    throw failure({ ids }, status.INVALID_ARGUMENT, messageOf(cause), cause);
+    throw failure(ids, status.INVALID_ARGUMENT, messageOf(cause), cause);
   }
 }
 
@@ -188,7 +184,7 @@ function withinLimits(call: Prepared, token: Promise<string>): Promise<string> {
       reject(cancelled(call));
     };
     const timer = setTimeout(() => {
-      reject(failure(call, status.DEADLINE_EXCEEDED, deadlineExceeded(timeoutMs, 'a token')));
+      reject(failure(call.ids, status.DEADLINE_EXCEEDED, deadlineExceeded(timeoutMs, 'a token')));
     }, deadline - Date.now());
     signal?.addEventListener('abort', abort);
     void token.then(resolve, reject).finally(() => {
@@ -203,15 +199,10 @@ function throwIfAborted(call: Prepared): void {
 }
 
 function cancelled(call: Prepared): RouteClientError {
-  return failure(call, status.CANCELLED, 'The signal has cancelled the call.', call.signal?.reason);
+  return failure(call.ids, status.CANCELLED, 'The signal has cancelled the call.', call.signal?.reason);
 }
 
-function failure(
-  { ids }: { ids: CallIds },
-  code: status,
-  message: string,
-  cause?: unknown,
-): RouteClientError {
+function failure(ids: CallIds, code: status, message: string, cause?: unknown): RouteClientError {
   return new RouteClientError({ code, message, ...ids, cause });
 }
 

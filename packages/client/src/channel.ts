@@ -1,7 +1,7 @@
 import type { ChannelOptions, VerifyOptions } from '@grpc/grpc-js';
 import { ChannelCredentials, Client, credentials, status } from '@grpc/grpc-js';
 import type { TokenSource } from './bearer-token.js';
-import { RETRIED } from './failed-call.js';
+import { MAX_ATTEMPTS, RETRIED } from './failed-call.js';
 import { RouteService } from './gen/routing/v1/route_service_pb.js';
 import { requireKnown } from './known-names.js';
 import { isObject, shown } from './text.js';
@@ -40,7 +40,7 @@ export interface RouteClientOptions {
 }
 
 const RETRY_POLICY = {
-  ...{ maxAttempts: 4, initialBackoff: '0.1s', maxBackoff: '1s', backoffMultiplier: 2 },
+  ...{ maxAttempts: MAX_ATTEMPTS, initialBackoff: '0.1s', maxBackoff: '1s', backoffMultiplier: 2 },
   retryableStatusCodes: RETRIED.map((code) => status[code]),
 };
 /** The retries are those of grpc-js (gRFC A6). */
@@ -60,9 +60,10 @@ const DEFAULTS: ChannelOptions = {
   // An HTTP proxy in the environment is meant for external traffic.
   'grpc.enable_http_proxy': 0,
   'grpc.enable_channelz': 0,
-  // Reconnects to a restarted server within about a second.
+  // Reconnects to a restarted server within about a second, also at another address.
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
+  'grpc.dns_min_time_between_resolutions_ms': 1_000,
   // Closes the connection to a silent server after 15 seconds, whether or not calls are in progress.
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 5_000,

@@ -7,17 +7,18 @@ export interface FailedCall {
   readonly message: string;
   readonly details: readonly ErrorDetail[];
   readonly cause: ServiceError;
-  /** Whether the call ended with its connection, in a way that grpc-js does not retry. */
+  /** Whether the call ended with its connection, and not after all attempts of grpc-js, which retries only some. */
   readonly lost: boolean;
   /** Whether the deadline passed before the call had a connection. */
   readonly unconnected: boolean;
 }
 
-/** The texts of grpc-js for the calls of a connection that ends; their codes go by its HTTP/2 error code. */
+/** The texts of grpc-js for calls that are reset or whose connection ends; the codes go by the HTTP/2 error code. */
 const LOST =
   /^(?:Received RST_STREAM with code \d|Bandwidth exhausted |Call cancelled$|Connection dropped$)|\bECONNRESET\b|\bETIMEDOUT\b/;
 /** The codes that grpc-js retries by the service config, unless the response has begun. */
 export const RETRIED: readonly status[] = [status.UNAVAILABLE, status.RESOURCE_EXHAUSTED];
+export const MAX_ATTEMPTS = 4;
 /** What grpc-js itself adds to the trailers, even of calls that no server has answered. */
 const OF_RETRIES = 'grpc-previous-rpc-attempts';
 
@@ -42,9 +43,12 @@ export function failed(cause: ServiceError, headers: Metadata | undefined, timeo
   // A server sends trailers with every status; a response that has only trailers has its content type among them.
   if (Object.keys(metadata.getMap()).some((key) => key !== OF_RETRIES))
     return { ...failure, code, message: text };
+  const reason = connectFailure(text);
+  if (reason !== undefined) return { ...failure, code, message: `There is no connection: ${reason}.` };
   if (LOST.test(text)) {
-    const message = `The connection ended before the reply: ${text}.`;
-    const lost = headers !== undefined || !RETRIED.includes(code);
+    const message = `The call or its connection ended before the reply: ${text}.`;
+    const retried = RETRIED.includes(code) && Number(metadata.get(OF_RETRIES)[0]) === MAX_ATTEMPTS - 1;
+    const lost = headers !== undefined || !retried;
     return { ...failure, code: status.UNAVAILABLE, message, lost };
   }
   if (code === status.DEADLINE_EXCEEDED) {
@@ -52,8 +56,7 @@ export function failed(cause: ServiceError, headers: Metadata | undefined, timeo
     const message = deadlineExceeded(timeoutMs, unconnected ? 'a connection' : 'the reply');
     return { ...failure, code, message, unconnected };
   }
-  const reason = connectFailure(text);
-  return { ...failure, code, message: reason === undefined ? text : `There is no connection: ${reason}.` };
+  return { ...failure, code, message: text };
 }
 
 /** The text of a call whose deadline has passed. */

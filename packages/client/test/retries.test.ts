@@ -59,7 +59,7 @@ describe('a create', () => {
         code: status.UNAVAILABLE,
         status: 'UNAVAILABLE',
         reason: undefined,
-        message: expect.stringMatching(/^The connection ended before the reply: .*\.$/) as string,
+        message: expect.stringMatching(/^The call or its connection ended before the reply: .*\.$/) as string,
       });
       expect(server.streams()).toBe(4);
     });
@@ -86,6 +86,14 @@ describe('a create', () => {
       });
     }, notFound);
     expect((await failureOf(clientFor(address).createRoute(DEFINITION))).status).toBe('NOT_FOUND');
+  });
+
+  it('is sent again beside many that their connection has ended, too', async () => {
+    const waiting = Array.from({ length: 99 }, () => () => undefined);
+    const { address } = await startHttp2Server(...waiting, (session) => void session.destroy(), notFound);
+    const client = clientFor(address);
+    const failures = Array.from({ length: 100 }, () => failureOf(client.createRoute(DEFINITION)));
+    expect(new Set((await Promise.all(failures)).map((each) => each.status))).toEqual(new Set(['NOT_FOUND']));
   });
 
   it('that has lost its connection is not sent again once it is aborted', async () => {
@@ -169,10 +177,8 @@ describe('an abort signal', () => {
     controller.abort(reason);
     expect(await call).toMatchObject({ status: 'CANCELLED', code: status.CANCELLED, cause: reason });
     await expect.poll(() => server.received[0]?.cancelled()).toBe(true);
-    const { signal } = controller;
-    expect(await failureOf(clientFor(server.address).getRoute('x', { signal }))).toMatchObject({
-      cause: reason,
-    });
+    const later = clientFor(server.address).getRoute('x', { signal: controller.signal });
+    expect((await failureOf(later)).cause).toBe(reason);
     expect(server.received).toHaveLength(1);
   });
 

@@ -113,6 +113,7 @@ it.each([
   [{ validateOnly: 'false' }, 'validateOnly must be true or false, not "false".'],
   [{ validateonly: true }, 'There is no option "validateonly"; the nearest is "validateOnly".'],
   [{ timeout: 5 }, 'There is no option "timeout"; the nearest is "timeoutMs".'],
+  [{ deadline: 5 }, /^There is no option "deadline"; known are .*timeoutMs/],
   [() => undefined, 'The options must be an object, not a function.'],
 ])(
   'an option that is unknown, of a wrong type or out of range is refused: %j',
