@@ -89,8 +89,10 @@ describe('a create', () => {
   });
 
   it('is sent again beside many that their connection has ended, too', async () => {
-    const waiting = Array.from({ length: 99 }, () => () => undefined);
-    const { address } = await startHttp2Server(...waiting, (session) => void session.destroy(), notFound);
+    const end = (session: ServerHttp2Session): void => {
+      session.destroy();
+    };
+    const { address } = await startHttp2Server(...Array<() => void>(99).fill(() => undefined), end, notFound);
     const client = clientFor(address);
     const failures = Array.from({ length: 100 }, () => failureOf(client.createRoute(DEFINITION)));
     expect(new Set((await Promise.all(failures)).map((each) => each.status))).toEqual(new Set(['NOT_FOUND']));
