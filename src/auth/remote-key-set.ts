@@ -153,7 +153,8 @@ export class RemoteKeySet {
       this.#onProblem(this.#failure, this.#state);
     }
     if (this.#closed) return;
-    const delayMs = { fresh: REFRESH_MS, usable: RETRY_MS, lost: LOST_RETRY_MS }[this.#state];
+    const usable = Math.min(RETRY_MS, LOST_AGE_MS - this.ageMs);
+    const delayMs = { fresh: REFRESH_MS, usable, lost: LOST_RETRY_MS }[this.#state];
     this.#cancelNext = this.#later(() => void this.#fetch(), delayMs);
   }
 }

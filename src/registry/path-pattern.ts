@@ -222,7 +222,9 @@ class PatternReader {
     if (end < this.#path.length && this.#path[end] !== '/') return false;
     const text = this.#path.slice(this.#index, end);
     const name = LAST_NAME.exec(text)?.[1] ?? text.replace(/^\W+/, '').replace(/\W.*$/s, '');
-    const rule = /\.\.\.|[*+]/.test(start) ? `a wildcard as "*${name}"` : `a parameter as ":${name}"`;
+    const rule = /\.\.\.|[*+]/.test(start)
+      ? `a wildcard as ${quote(`*${name}`)}`
+      : `a parameter as ${quote(`:${name}`)}`;
     this.#report(`Must write ${rule}; got ${quote(text)}.`);
     this.#take(text.length);
     return true;

@@ -140,8 +140,9 @@ describe('an invalid path pattern', () => {
       ['/<id>', 'id', '<id>'],
       ['/<int:id>/x', 'id', '<int:id>'],
       ['/<string(length=2):lang>', 'lang', '<string(length=2):lang>'],
+      [`/{${'a'.repeat(2_000)}}`, `${'a'.repeat(39)}…`, `{${'a'.repeat(39)}…`],
     ].map(([path = '', name = '', got = '']): [string, string, string[]] => [
-      `the way of another router to write a parameter, ${path}`,
+      `the way of another router to write a parameter, ${got}`,
       path,
       [`Must write a parameter as ":${name}"; got "${got}".`],
     ]),
