@@ -1,8 +1,8 @@
 import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
-import { Admission, createPipeline, type Pipeline } from '../../src/calls/pipeline.js';
+import { Admission, createPipeline, ImmediateBatch, type Pipeline } from '../../src/calls/pipeline.js';
 import type { Call, CallReason, Reply } from '../../src/calls/call.js';
 import { Failure } from '../../src/registry/failure.js';
 import type { Limits } from '../../src/settings/config.js';
@@ -414,12 +414,29 @@ describe('an overloaded service', () => {
     expect(await pipeline(callOf())).toMatchObject({ code: status.OK });
   });
 
-  it('admits another call when one has ended, however it ended', async () => {
+  it('lets one caller wait in half of the places, leaves the rest to others, and begins nothing else', async () => {
+    let begun = 0;
+    const pipeline = limited({ maxWaitingCalls: 4 }, (...call) => {
+      begun += 1;
+      return waits(...call);
+    });
+    const call = (authorization: string) => pipeline(callOf({ keys: { authorization } }));
+    for (const caller of ['me', 'me']) void call(caller);
+    expect((await call('me')).details).toContain('The caller has 2 calls waiting.');
+    for (const caller of ['you', 'you']) void call(caller);
+    expect((await call('they')).details).toContain('It has 4 calls waiting.');
+    expect(begun).toBe(4);
+  });
+
+  it.each([
+    ['under way', { maxCalls: 1 }],
+    ['waiting', { maxWaitingCalls: 2 }],
+  ])('admits another call when one that was %s has ended, however it ended', async (_, limits) => {
     const refuse = (): never => {
       throw new Failure('ROUTE_NOT_FOUND', 'No.');
     };
     const outcomes = [refuse, () => ANSWER, refuse];
-    const pipeline = limited({ maxCalls: 1 }, () => outcomes.shift()?.() ?? ANSWER);
+    const pipeline = limited(limits, () => outcomes.shift()?.() ?? ANSWER);
     const stranger = callOf({ metadata: new Metadata() });
     expect((await pipeline(stranger)).code).toBe(status.UNAUTHENTICATED);
     for (const code of [status.NOT_FOUND, status.OK, status.NOT_FOUND])
@@ -449,5 +466,41 @@ describe('a method whose call ends early', () => {
     end(cancellation);
     await reply;
     expect(signal?.aborted).toBe(true);
+  });
+});
+
+describe('items deferred to the end of a turn', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setImmediate'] });
+  });
+
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('are processed in order, and items added meanwhile after all others', () => {
+    const acted: string[] = [];
+    const turn = new ImmediateBatch<string>((item) => {
+      acted.push(item);
+      for (const more of item.split('+').slice(1)) turn.add(more);
+    });
+    for (const item of ['a+b', 'c']) turn.add(item);
+    expect(acted).toEqual([]);
+    vi.advanceTimersToNextTimer();
+    expect(acted).toEqual(['a+b', 'c', 'b']);
+    turn.add('next');
+    vi.advanceTimersToNextTimer();
+    expect(acted).toEqual(['a+b', 'c', 'b', 'next']);
+  });
+
+  it('are all processed even if one throws, and its error is not swallowed', () => {
+    const acted: string[] = [];
+    const turn = new ImmediateBatch<string>((item) => {
+      if (acted.push(item) === 2) throw new Error('bad');
+    });
+    for (const item of ['a', 'b', 'c']) turn.add(item);
+    vi.advanceTimersToNextTimer();
+    expect(acted).toEqual(['a', 'b', 'c']);
+    expect(() => vi.advanceTimersToNextTimer()).toThrow('bad');
   });
 });
