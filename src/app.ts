@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Upstream } from '@route-registry/transcoder';
 import type { Logger } from 'pino';
-import type { Authenticator } from './auth/authenticator.js';
 import { CallLog, logCalls, nameCaller } from './calls/call-log.js';
-import type { Interceptor, Method } from './calls/call.js';
+import type { Interceptor } from './calls/call.js';
 import { Admission, createPipeline, type Pipeline } from './calls/pipeline.js';
 import { MessageCache } from './calls/service.js';
 import { FollowedTls } from './files/followed-tls.js';
@@ -15,7 +14,7 @@ import { memoryUpstream, onWallClock } from './gateway/upstream.js';
 import { descriptorSet } from './gen/descriptor-set.js';
 import { Health } from './grpc/health.js';
 import { ROUTE_SERVICE, startGrpcServer, STREAMING_PATHS } from './grpc/server.js';
-import { createDocuments } from './openapi/documents.js';
+import { createDocuments } from './openapi/document.js';
 import { newRouteId, Registry } from './registry/registry.js';
 import { REALM, routeService } from './routes/route-service.js';
 import { Closing, GRACE_MS } from './run/closing.js';
@@ -186,15 +185,8 @@ async function startGrpc(
   return { address: server.address, pipelineOfGateway };
 }
 
-/** What is behind the gRPC server. */
-interface RouteServiceParts {
-  readonly methods: readonly Method[];
-  readonly authenticator: Authenticator;
-  readonly health: Health;
-}
-
 /** Opens everything behind the pipeline: keys, store, registry, health. */
-async function openRouteService(grpc: GrpcConfig, parts: Parts): Promise<RouteServiceParts> {
+async function openRouteService(grpc: GrpcConfig, parts: Parts) {
   const { tokens } = grpc;
   const { config, closing, logger, readiness, metrics } = parts;
   const { now = Date.now, newId = newRouteId, checkMs, checkLimitMs } = parts;

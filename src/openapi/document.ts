@@ -8,6 +8,7 @@ import {
   type Operation,
   type Response,
 } from '@route-registry/transcoder/openapi';
+import { documentPages, type Page } from '@route-registry/transcoder/page';
 import { TRANSCODING } from '../gateway/transcoding.js';
 import { comments } from '../gen/comments.js';
 import { descriptorSet } from '../gen/descriptor-set.js';
@@ -71,6 +72,13 @@ export function describeService(): OpenApi {
     tags: [...document.tags, HEALTH_TAG],
     paths: { ...document.paths, '/healthz': { get: healthOperation } },
   };
+}
+
+/** The document at `/openapi.json`, and at `/docs` an interactive page of it with its resources. */
+export function createDocuments(): readonly Page[] {
+  // Where the document is: under the base path, and any prefix of a proxy.
+  const servers = [{ url: '.', description: 'This service.' }];
+  return documentPages(() => ({ ...describeService(), servers }));
 }
 
 /** Adapts the contract's comments to REST: metadata is called a header, and references to Google's AIPs are omitted. */
