@@ -6,11 +6,10 @@ import type { Interceptor } from './calls/call.js';
 import { Admission, createPipeline, type Pipeline } from './calls/pipeline.js';
 import { MessageCache } from './calls/service.js';
 import { FollowedTls } from './files/followed-tls.js';
-import { openChannel } from './gateway/channel.js';
 import { createGateway } from './gateway/gateway.js';
 import { requireServing } from './gateway/healthz.js';
 import { HttpServer } from './gateway/http-server.js';
-import { memoryUpstream, onWallClock } from './gateway/upstream.js';
+import { memoryUpstream, onWallClock, openChannel } from './gateway/upstream.js';
 import { descriptorSet } from './gen/descriptor-set.js';
 import { Health } from './grpc/health.js';
 import { ROUTE_SERVICE, startGrpcServer, STREAMING_PATHS } from './grpc/server.js';
@@ -151,10 +150,7 @@ async function openOperations({
 }
 
 /** Starts the gRPC server. */
-async function startGrpc(
-  config: GrpcConfig,
-  parts: Parts,
-): Promise<{ readonly address: string; readonly pipelineOfGateway: Pipeline }> {
+async function startGrpc(config: GrpcConfig, parts: Parts) {
   const { closing, logger, callLog, metrics, tracing, tls } = parts;
   const { limits } = parts.config;
   const { methods, authenticator, health } = await openRouteService(config, parts);
