@@ -29,15 +29,15 @@ const authenticator: Authenticator = {
 /** A pipeline that always returns a promise, even for a synchronous reply. */
 function pipelineOf(
   method: Partial<BytesMethod>,
-  lines: string[] = [],
+  lines: unknown[] = [],
   deadlineMs = 60_000,
 ): (call: Call) => Promise<Reply> {
   const pipeline = directly(method, lines, deadlineMs);
   return async (call) => pipeline(call);
 }
 
-function directly(method: Partial<BytesMethod>, lines: string[] = [], deadlineMs = 60_000): Pipeline {
-  const logger = pino({ level: 'debug' }, { write: (line) => lines.push(line) });
+function directly(method: Partial<BytesMethod>, lines: unknown[] = [], deadlineMs = 60_000): Pipeline {
+  const logger = pino({ level: 'debug' }, { write: (line) => lines.push(JSON.parse(line)) });
   const whole = { ...bytesMethod(PATH, { scope: 's' }, () => Promise.resolve(ANSWER)), ...method };
   return createPipeline([whole], pipelineOptions({ authenticator, deadlineMs }, logger));
 }
@@ -180,12 +180,12 @@ describe('a failure', () => {
       },
     ],
   ])('becomes INTERNAL and is logged once with its cause and request id: %s', async (_, handle) => {
-    const lines: string[] = [];
+    const lines: unknown[] = [];
     const reply = await pipelineOf({ handle }, lines)(callOf({ keys: { 'x-request-id': 'n' } }));
     expect(reply).toMatchObject({ code: status.INTERNAL, details: 'An internal error occurred.' });
     expect(JSON.stringify(richErrorOfReply(reply))).not.toContain('secret');
-    expect(lines.filter((line) => line.includes('secret'))).toEqual([
-      expect.stringContaining('"requestId":"n"'),
+    expect(lines.filter((line) => JSON.stringify(line).includes('secret'))).toEqual([
+      expect.objectContaining({ requestId: 'n' }),
     ]);
   });
 
@@ -284,7 +284,7 @@ describe('the log', () => {
     ],
   ])('records the outcome and duration of %s', async (_, run, line) => {
     stopClock();
-    const lines: string[] = [];
+    const lines: unknown[] = [];
     const reply = pipelineOf(
       {
         handle: () => {
@@ -295,73 +295,64 @@ describe('the log', () => {
       lines,
     )(callOf());
     await reply;
-    expect(lines.map((written) => JSON.parse(written) as unknown)).toEqual([
-      expect.objectContaining({ ...line, path: PATH, ms: WAIT_MS, sub: 'me' }),
-    ]);
+    expect(lines).toEqual([expect.objectContaining({ ...line, path: PATH, ms: WAIT_MS, sub: 'me' })]);
   });
 
   it.each([
     ['warns when the store is unavailable', 40, 'STORE_UNAVAILABLE'],
     ['records an invalid request at the debug level', 20, 'ROUTE_INVALID'],
   ] as const)('%s', async (_, level, reason) => {
-    const lines: string[] = [];
+    const lines: unknown[] = [];
     const error = new Failure(reason, 'No.', { cause: new Error('the cause') });
     await pipelineOf({ handle: () => Promise.reject(error) }, lines)(callOf());
-    expect(lines.map((line) => JSON.parse(line) as unknown)).toContainEqual(
-      expect.objectContaining({ level, reason, msg: 'No.' }),
-    );
+    expect(lines).toContainEqual(expect.objectContaining({ level, reason, msg: 'No.' }));
   });
 
   it('names the caller of a call that is refused for its scope', async () => {
-    const lines: string[] = [];
+    const lines: unknown[] = [];
     await pipelineOf({ access: { scope: 'another' } }, lines)(callOf());
-    expect(lines.map((line) => JSON.parse(line) as unknown)).toContainEqual(
+    expect(lines).toContainEqual(
       expect.objectContaining({ reason: 'SCOPE_MISSING', sub: 'me', msg: 'request refused' }),
     );
   });
 
   it('marks auth-only calls, and records those that the guard admits at the level debug', async () => {
-    const lines: string[] = [];
+    const lines: unknown[] = [];
     const pipeline = pipelineOf({}, lines);
     await pipeline(callOf({ keys: { 'x-auth-only': '1' } }));
     await pipeline(callOf({ metadata: Metadata.fromHttp2Headers({ 'x-auth-only': '1' }) }));
     const { debug, info } = pino.levels.values;
     const authOnly = true;
-    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+    expect(lines).toEqual([
       expect.objectContaining({ level: debug, code: 'ABORTED', reason: 'GUARD_PASSED', authOnly }),
       expect.objectContaining({ level: info, code: 'UNAUTHENTICATED', reason: 'TOKEN_MISSING', authOnly }),
     ]);
   });
 
   it('records a call that ended before its request was complete, which reaches neither guard nor method', async () => {
-    const lines: string[] = [];
+    const lines: unknown[] = [];
     const end = { code: status.CANCELLED, reason: 'CANCELLED' } as const;
     const reply = await pipelineOf(
       { handle: () => Promise.reject(new Error('ran')) },
       lines,
     )(callOf({ end }));
     expect(reply.code).toBe(status.CANCELLED);
-    const [line = '', ...others] = lines;
-    expect(JSON.parse(line)).toMatchObject({
-      code: 'CANCELLED',
-      reason: 'CANCELLED',
-      msg: 'request refused',
-    });
-    expect(JSON.parse(line)).not.toHaveProperty('sub');
-    expect(others).toEqual([]);
+    const line = { code: 'CANCELLED', reason: 'CANCELLED', msg: 'request refused' };
+    expect(lines).toEqual([expect.objectContaining(line)]);
+    expect(lines[0]).not.toHaveProperty('sub');
   });
 
   it('records each call without its token and payload', async () => {
-    const lines: string[] = [];
+    const lines: unknown[] = [];
     const keys = { authorization: 'hush me', 'x-request-id': 'n' };
     await pipelineOf(
       { handle: () => Promise.resolve(Buffer.from('hush')) },
       lines,
     )(callOf({ keys, message: Buffer.from('hush') }));
-    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+    expect(lines).toEqual([
       expect.objectContaining({ requestId: 'n', path: PATH, code: 'OK', msg: 'request answered' }),
     ]);
-    expect(lines.join('')).not.toContain('hush');
+    expect(JSON.stringify(lines)).not.toContain('hush');
   });
 });
 
