@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
 import { Admission, createPipeline, ImmediateBatch, type Pipeline } from '../../src/calls/pipeline.js';
-import type { Call, CallReason, Reply } from '../../src/calls/call.js';
+import type { Call, CallReason, Interceptor, Reply } from '../../src/calls/call.js';
 import { Failure } from '../../src/registry/failure.js';
 import type { Limits } from '../../src/settings/config.js';
 import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';
@@ -36,10 +36,16 @@ function pipelineOf(
   return async (call) => pipeline(call);
 }
 
-function directly(method: Partial<BytesMethod>, lines: unknown[] = [], deadlineMs = 60_000): Pipeline {
+function directly(
+  method: Partial<BytesMethod>,
+  lines: unknown[] = [],
+  deadlineMs = 60_000,
+  outside: readonly Interceptor[] = [],
+): Pipeline {
   const logger = pino({ level: 'debug' }, { write: (line) => lines.push(JSON.parse(line)) });
   const whole = { ...bytesMethod(PATH, { scope: 's' }, () => Promise.resolve(ANSWER)), ...method };
-  return createPipeline([whole], pipelineOptions({ authenticator, deadlineMs }, logger));
+  const { observers = [], ...options } = pipelineOptions({ authenticator, deadlineMs }, logger);
+  return createPipeline([whole], { ...options, observers: [...outside, ...observers] });
 }
 
 function callOf(change: Partial<Call> & { readonly keys?: Readonly<Record<string, string>> } = {}): Call {
@@ -353,6 +359,35 @@ describe('the log', () => {
       expect.objectContaining({ requestId: 'n', path: PATH, code: 'OK', msg: 'request answered' }),
     ]);
     expect(JSON.stringify(lines)).not.toContain('hush');
+  });
+});
+
+describe('an observer of calls', () => {
+  it('sees the reply and why the call failed', async () => {
+    const seen: unknown[] = [];
+    const observer: Interceptor = (context, next) => {
+      const reply = next(context);
+      seen.push(reply, context.reason);
+      return reply;
+    };
+    const reply = await directly({ access: { scope: 'another' } }, [], undefined, [observer])(callOf());
+    expect(seen).toEqual([reply, 'SCOPE_MISSING']);
+  });
+
+  it('adds fields to each log line about the call, and runs inside the observer before it', async () => {
+    const adding =
+      (name: string): Interceptor =>
+      (context, next) => {
+        context.fields = { ...context.fields, trace: `${context.fields?.['trace'] ?? ''}${name}` };
+        return next(context);
+      };
+    const lines: unknown[] = [];
+    const handle = () => Promise.reject(new Error('unforeseen'));
+    await directly({ handle }, lines, undefined, [adding('a'), adding('b')])(callOf());
+    expect(lines).toMatchObject([
+      { msg: 'An internal error occurred.', trace: 'ab' },
+      { msg: 'request refused', trace: 'ab' },
+    ]);
   });
 });
 

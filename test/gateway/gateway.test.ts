@@ -1,11 +1,10 @@
 import { createServer, get } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { credentials, Metadata, status } from '@grpc/grpc-js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
 import type { RequestObserver, UnaryCall, UnaryReply } from '@route-registry/transcoder';
 import { grpcUpstream } from '@route-registry/transcoder/grpc-js';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { now } from '../../src/gateway/upstream.js';
 import { createGateway } from '../../src/gateway/gateway.js';
 import type { Page } from '@route-registry/transcoder/page';
@@ -13,7 +12,7 @@ import { HealthCheckResponse, HealthCheckResponse_ServingStatus } from '../../sr
 import { httpRequest, reasonOf } from '../../packages/transcoder/test/support/http-request.js';
 import { Deferred } from '../../packages/transcoder/test/support/deferred.js';
 import { type GrpcReply, listen } from '../../packages/transcoder/test/support/grpc-server.js';
-import { opening } from '../../packages/transcoder/test/support/opening.js';
+import { listening, opening } from '../../packages/transcoder/test/support/opening.js';
 
 /** Starts a gateway under `/api` with the given upstream, until the end of the test. */
 async function start(
@@ -37,12 +36,8 @@ async function start(
   const server = createServer(gateway.onRequest)
     .on('clientError', gateway.onClientError)
     .on('checkContinue', gateway.onCheckContinue);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.close().closeAllConnections();
-  });
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: await listening(server),
     drain: gateway.drain,
     connections: promisify(server.getConnections.bind(server)),
   };
