@@ -1,21 +1,19 @@
 import { readFileSync } from 'node:fs';
 import type { Upstream } from '@route-registry/transcoder';
 import type { Logger } from 'pino';
-import type { Authenticator } from './auth/authenticator.js';
 import { CallLog, logCalls, nameCaller } from './calls/call-log.js';
-import type { Interceptor, Method } from './calls/call.js';
+import type { Interceptor } from './calls/call.js';
 import { Admission, createPipeline, type Pipeline } from './calls/pipeline.js';
 import { MessageCache } from './calls/service.js';
 import { FollowedTls } from './files/followed-tls.js';
-import { openChannel } from './gateway/channel.js';
 import { createGateway } from './gateway/gateway.js';
 import { requireServing } from './gateway/healthz.js';
 import { HttpServer } from './gateway/http-server.js';
-import { memoryUpstream, onWallClock } from './gateway/upstream.js';
+import { memoryUpstream, onWallClock, openChannel } from './gateway/upstream.js';
 import { descriptorSet } from './gen/descriptor-set.js';
 import { Health } from './grpc/health.js';
 import { ROUTE_SERVICE, startGrpcServer, STREAMING_PATHS } from './grpc/server.js';
-import { createDocuments } from './openapi/documents.js';
+import { createDocuments } from './openapi/document.js';
 import { newRouteId, Registry } from './registry/registry.js';
 import { REALM, routeService } from './routes/route-service.js';
 import { Closing, GRACE_MS } from './run/closing.js';
@@ -152,10 +150,7 @@ async function openOperations({
 }
 
 /** Starts the gRPC server. */
-async function startGrpc(
-  config: GrpcConfig,
-  parts: Parts,
-): Promise<{ readonly address: string; readonly pipelineOfGateway: Pipeline }> {
+async function startGrpc(config: GrpcConfig, parts: Parts) {
   const { closing, logger, callLog, metrics, tracing, tls } = parts;
   const { limits } = parts.config;
   const { methods, authenticator, health } = await openRouteService(config, parts);
@@ -186,15 +181,8 @@ async function startGrpc(
   return { address: server.address, pipelineOfGateway };
 }
 
-/** What is behind the gRPC server. */
-interface RouteServiceParts {
-  readonly methods: readonly Method[];
-  readonly authenticator: Authenticator;
-  readonly health: Health;
-}
-
 /** Opens everything behind the pipeline: keys, store, registry, health. */
-async function openRouteService(grpc: GrpcConfig, parts: Parts): Promise<RouteServiceParts> {
+async function openRouteService(grpc: GrpcConfig, parts: Parts) {
   const { tokens } = grpc;
   const { config, closing, logger, readiness, metrics } = parts;
   const { now = Date.now, newId = newRouteId, checkMs, checkLimitMs } = parts;

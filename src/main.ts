@@ -4,8 +4,9 @@ import { setLogger } from '@grpc/grpc-js';
 import { destination, type Logger } from 'pino';
 import { type App, startApp } from './app.js';
 import { containerOfThisProcess, firstSteps } from './run/first-steps.js';
-import { onStopSignals, openLogger } from './run/process.js';
-import { startProblem } from './run/start.js';
+import { openLogger } from './run/logger.js';
+import { onStopSignals } from './run/stop-signals.js';
+import { startProblem } from './run/terminal.js';
 import { warnAtStart } from './run/warnings.js';
 import { type Config, ConfigError, readConfig } from './settings/config.js';
 

@@ -1,12 +1,11 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import express from 'express';
 import fastify from 'fastify';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { keyOf } from '../examples/typescript/shop/registry.js';
+import { listening } from '../packages/transcoder/test/support/opening.js';
 import { readPath } from '../src/registry/path-pattern.js';
 
 const PAGE = readFileSync(resolve(import.meta.dirname, '../docs/deploying-routes.md'), 'utf8');
@@ -46,11 +45,8 @@ const ROUTERS: readonly (readonly [name: string, mount: Mount])[] = [
 ];
 
 async function answerOf(mount: Mount, routes: Mounted, target: string, method: Method): Promise<Response> {
-  const server = createServer(await mount(routes)).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return fetch(`http://127.0.0.1:${port}${target}`, { method, headers: { connection: 'close' } });
+  const origin = await listening(createServer(await mount(routes)));
+  return fetch(origin + target, { method, headers: { connection: 'close' } });
 }
 
 /** What the page says of a path and a request: the parameters, or that the path is refused or not found. */

@@ -76,7 +76,7 @@ export class Monitor {
     this.#timer = setTimeout(() => void this.#look(), intervalMs);
   }
 
-  async #outcome(): Promise<{ err: unknown } | undefined> {
+  #outcome(): Promise<{ err: unknown } | undefined> {
     this.#pending ??= this.#options
       .check()
       .then(
@@ -84,10 +84,6 @@ export class Monitor {
         (err: unknown) => ({ err }),
       )
       .finally(() => (this.#pending = undefined));
-    const racing = new AbortController();
-    const late = delay(this.#limitMs, LATE, { signal: racing.signal }).catch(() => undefined);
-    const outcome = await Promise.race([this.#pending, late]);
-    racing.abort();
-    return outcome;
+    return Promise.race([this.#pending, delay(this.#limitMs, LATE, { ref: false })]);
   }
 }

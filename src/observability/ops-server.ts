@@ -83,8 +83,8 @@ type Pages = ReadonlyMap<string, () => Page | Promise<Page>>;
  * for also serves those of the next second, so that a loop of requests leaves the calls their time; a single scraper
  * always gets fresh values.
  */
-function sharing(render: () => Promise<Page>): () => Promise<Page> {
-  let shared: Promise<Page> | undefined;
+export function sharing<T>(render: () => Promise<T>): () => Promise<T> {
+  let shared: Promise<T> | undefined;
   let requests = 0;
   const forget = (): void => {
     shared = undefined;

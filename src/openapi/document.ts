@@ -8,6 +8,7 @@ import {
   type Operation,
   type Response,
 } from '@route-registry/transcoder/openapi';
+import { documentPages, type Page } from '@route-registry/transcoder/page';
 import { TRANSCODING } from '../gateway/transcoding.js';
 import { comments } from '../gen/comments.js';
 import { descriptorSet } from '../gen/descriptor-set.js';
@@ -71,6 +72,13 @@ export function describeService(): OpenApi {
     tags: [...document.tags, HEALTH_TAG],
     paths: { ...document.paths, '/healthz': { get: healthOperation } },
   };
+}
+
+/** The document at `/openapi.json`, and at `/docs` an interactive page of it with its resources. */
+export function createDocuments(): readonly Page[] {
+  // Where the document is: under the base path, and any prefix of a proxy.
+  const servers = [{ url: '.', description: 'This service.' }];
+  return documentPages(() => ({ ...describeService(), servers }));
 }
 
 /** Adapts the contract's comments to REST: metadata is called a header, and references to Google's AIPs are omitted. */
@@ -148,19 +156,15 @@ const route = {
 /** The bounds of request ids, both of calls and of idempotent creates. */
 const REQUEST_ID_BOUNDS = text(REQUEST_ID_MAX, REQUEST_ID_SYNTAX);
 
-const createRouteRequest = {
-  requestId: { bounds: REQUEST_ID_BOUNDS, example: '5f0c2a9e-1b7d-4c3f-8a26-90d4e7b1c385' },
-} satisfies Partial<Record<keyof CreateRouteRequest, FieldFacts>>;
-
-const getRouteRequest = {
-  routeId: { bounds: { minLength: 1 }, example: ROUTE_ID },
-} satisfies Partial<Record<keyof GetRouteRequest, FieldFacts>>;
-
 /** Bounds from the domain model, and examples: what the field types do not express. */
 const facts: NonNullable<DescriptionOptions['facts']> = {
   'routing.v1.Route': route,
-  'routing.v1.CreateRouteRequest': createRouteRequest,
-  'routing.v1.GetRouteRequest': getRouteRequest,
+  'routing.v1.CreateRouteRequest': {
+    requestId: { bounds: REQUEST_ID_BOUNDS, example: '5f0c2a9e-1b7d-4c3f-8a26-90d4e7b1c385' },
+  } satisfies Partial<Record<keyof CreateRouteRequest, FieldFacts>>,
+  'routing.v1.GetRouteRequest': {
+    routeId: { bounds: { minLength: 1 }, example: ROUTE_ID },
+  } satisfies Partial<Record<keyof GetRouteRequest, FieldFacts>>,
 };
 
 /** The headers that have a meaning specific to this service. */

@@ -61,7 +61,8 @@ export function readDefinition({ method, path, middleware, handler }: RouteDefin
   };
   report('method', checkMethod(method));
   report('path', problems);
-  report('middleware', checkMiddlewareCount(middleware.length));
+  if (middleware.length > MIDDLEWARE_MAX)
+    report('middleware', [`Must be 0 to ${MIDDLEWARE_MAX} names; got ${middleware.length}.`]);
   middleware.slice(0, MIDDLEWARE_MAX).forEach((name, index) => {
     report(`middleware[${index}]`, checkName(name));
   });
@@ -102,10 +103,6 @@ function checkMethod(method: string): string[] {
       `Must be ASCII letters, digits and any of !#$%&'*+-.^_\`|~ (RFC 9110); got ${quote(method)}.`,
     );
   return problems;
-}
-
-function checkMiddlewareCount(count: number): string[] {
-  return count > MIDDLEWARE_MAX ? [`Must be 0 to ${MIDDLEWARE_MAX} names; got ${count}.`] : [];
 }
 
 function checkName(name: string): string[] {

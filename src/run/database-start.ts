@@ -24,9 +24,10 @@ interface DatabaseWait {
  * Resolves when the database responds. Waits for a database that cannot be reached, but not for one that refuses the
  * login.
  *
- * @throws Error of the driver when the database does not respond in time; `AbortError` when stopped
+ * @throws Error with the setting, and in one line whether the database is away, refuses the login, or what else is
+ *   wrong; `AbortError` when stopped
  */
-export async function reachDatabase(
+export async function reachOrExplain(
   knex: Knex,
   { waitMs, stop, log, pause = pauseFor }: DatabaseWait,
 ): Promise<void> {
@@ -39,7 +40,7 @@ export async function reachDatabase(
       return;
     } catch (error) {
       const leftMs = giveUpAt - performance.now();
-      if (leftMs <= 0 || classify(error).retry === undefined) throw error;
+      if (leftMs <= 0 || classify(error).retry === undefined) throw explained(error);
       if (attempt === 1) log(`waiting up to ${waitMs / 1_000} s for the database`);
       await pause(Math.min(pauseMs, leftMs), stop);
       pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
@@ -52,19 +53,6 @@ function pauseFor(ms: number, stop: AbortSignal | undefined): Promise<void> {
 }
 
 /**
- * Waits for the database, as `reachDatabase` does.
- *
- * @throws Error with the setting, and in one line whether the database is away, refuses the login, or what else is wrong
- */
-export async function reachOrExplain(...reach: Parameters<typeof reachDatabase>): Promise<void> {
-  try {
-    await reachDatabase(...reach);
-  } catch (error) {
-    throw new Error(troubleWith(error), { cause: error });
-  }
-}
-
-/**
  * Does what a program does with the database before it serves or ends.
  *
  * @throws Error with the setting and the cause in one line, when the database fails; any other error as it is
@@ -73,12 +61,12 @@ export async function useOrExplain<T>(use: () => Promise<T>): Promise<T> {
   try {
     return await use();
   } catch (error) {
-    throw isOfDatabase(error) ? new Error(troubleWith(error), { cause: error }) : error;
+    throw isOfDatabase(error) ? explained(error) : error;
   }
 }
 
 /** Says in a sentence without SQL why the database cannot be used at the start. */
-export function troubleWith(error: unknown): string {
+function explained(error: unknown): Error {
   const { kind } = classify(error);
   const isAway = kind === 'lost' || kind === 'unreachable';
   const trouble =
@@ -87,7 +75,7 @@ export function troubleWith(error: unknown): string {
   // Knex puts the statement before SQLite's own words.
   const cause =
     code?.startsWith('SQLITE_') === true ? message.slice(message.lastIndexOf(' - ') + 3) : message;
-  return `The database named by DATABASE_URL ${trouble}: ${cause}`;
+  return new Error(`The database named by DATABASE_URL ${trouble}: ${cause}`, { cause: error });
 }
 
 /** Where duplicates are refused: counts those of the embedded database, and warns of those of MySQL. */

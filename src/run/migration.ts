@@ -4,23 +4,16 @@ import { readMigration } from '../settings/config.js';
 import { closeDatabase, openForMigrations } from '../store/database.js';
 import { countDuplicates } from '../store/duplicates.js';
 import { migrateUp, migrationStatus } from '../store/migrations.js';
-import type { Terminal } from './process.js';
 import { reachOrExplain, useOrExplain } from './database-start.js';
-import { startProblem } from './start.js';
+import { startProblem, type Terminal } from './terminal.js';
 
 const USAGE = `Usage: node dist/migrate.js [--status | --count-duplicates | --help]
 From sources: npm run migrate -- [the same options]
 Brings the schema of DATABASE_URL up to date. --status only reports. --count-duplicates makes the routes count for
 DUPLICATE_ROUTES=reject that were stored with DUPLICATE_ROUTES=allow.`;
 
-interface Options {
-  readonly help?: boolean;
-  readonly status?: boolean;
-  readonly 'count-duplicates'?: boolean;
-}
-
 /** The options of the command line; undefined when some are unknown or do not go together. */
-function givenOptions(args: readonly string[]): Options | undefined {
+function givenOptions(args: readonly string[]) {
   try {
     const { values } = parseArgs({
       args,
@@ -35,6 +28,8 @@ function givenOptions(args: readonly string[]): Options | undefined {
     return undefined;
   }
 }
+
+type Options = NonNullable<ReturnType<typeof givenOptions>>;
 
 /**
  * Brings the schema up to date, or does what an option says.

@@ -6,7 +6,7 @@ import { isSubject } from '../auth/claims.js';
 import { readScopes, readTokens } from '../settings/config.js';
 import { localSecret } from '../settings/local-secret.js';
 import { secretsIn, type TokenConfig, type TokenKey } from '../settings/tokens.js';
-import type { Terminal } from './process.js';
+import type { Terminal } from './terminal.js';
 
 /** A number and its unit: seconds, minutes, hours or days. */
 const TTL = /^([1-9]\d{0,5})([smhd])$/;

@@ -240,20 +240,13 @@ export interface TlsFiles {
 function serverTlsOf(settings: SettingsReader, hasGrpc: boolean): TlsFiles | undefined {
   const pair = pairOf(settings, 'TLS_CERT_FILE', 'TLS_KEY_FILE');
   const caFile = settings.given('TLS_CLIENT_CA_FILE');
-  if (caFile !== undefined && !hasGrpc)
-    settings.refuse(
-      'TLS_CLIENT_CA_FILE',
-      'must not be set with ROLE=gateway, which runs no gRPC server; got a file.',
-    );
-  if (pair.certFile === undefined) {
-    if (caFile !== undefined)
-      settings.refuse(
-        'TLS_CLIENT_CA_FILE',
-        'must be set with TLS_CERT_FILE and TLS_KEY_FILE; got no certificate.',
-      );
-    return undefined;
-  }
-  return { ...pair, caFile };
+  const refuse = (problem: string): void => {
+    if (caFile !== undefined) settings.refuse('TLS_CLIENT_CA_FILE', problem);
+  };
+  if (!hasGrpc) refuse('must not be set with ROLE=gateway, which runs no gRPC server; got a file.');
+  if (pair.certFile !== undefined) return { ...pair, caFile };
+  refuse('must be set with TLS_CERT_FILE and TLS_KEY_FILE; got no certificate.');
+  return undefined;
 }
 
 /** Reads the TLS files of the channel to GRPC_UPSTREAM, `undefined` without TLS; adds any problems to the reader. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createAuthenticator } from '../../src/auth/authenticator.js';
 import { readTokens } from '../../src/settings/config.js';
-import { judge, SECRET, signed } from './secret-authenticator.js';
+import { invalid, judge, SECRET, signed } from './secret-authenticator.js';
 import { ACCEPTED, AUDIENCE, CLAIMS, ISSUER, NOW } from './sign-jwt.js';
 
 const withClaims = (claims: object): string => signed({ ...CLAIMS, ...claims });
@@ -11,11 +11,9 @@ const withRawClaim = (claim: string): string =>
 
 describe('a required claim', () => {
   it.each(['iss', 'aud', 'sub', 'exp'])('is named when it is missing: %s', async (name) => {
-    expect(await judge(withClaims({ [name]: undefined }))).toEqual({
-      ok: false,
-      reason: 'TOKEN_INVALID',
-      message: `The token has no ${name} claim.`,
-    });
+    expect(await judge(withClaims({ [name]: undefined }))).toEqual(
+      invalid(`The token has no ${name} claim.`),
+    );
   });
 
   it('is not read from __proto__', async () => {
@@ -56,11 +54,9 @@ describe('a token is refused for an invalid claim, which the message names:', ()
     ['scp', 'a list with a number', ['routes:read', 5], STRINGS],
     ['scp', 'an object', { 'routes:read': true }, STRINGS],
   ])('%s: %s', async (name, _, value, wanted) => {
-    expect(await judge(withClaims({ [name]: value }))).toEqual({
-      ok: false,
-      reason: 'TOKEN_INVALID',
-      message: `The token's ${name} claim is not ${wanted}.`,
-    });
+    expect(await judge(withClaims({ [name]: value }))).toEqual(
+      invalid(`The token's ${name} claim is not ${wanted}.`),
+    );
   });
 
   it('exp: a number that no double can hold', async () => {
@@ -200,11 +196,9 @@ describe('the scopes in a claim inside objects', () => {
   it.each([{ b: {} }, { b: 5 }, { b: ['x', 5] }, { b: false }])(
     'refuse the token, which names the claim, if they are of another type: %j',
     async (a) => {
-      expect(await judgeBy({ JWT_SCOPE_CLAIMS: '/a/b' }, { a })).toEqual({
-        ok: false,
-        reason: 'TOKEN_INVALID',
-        message: "The token's /a/b claim is not a string or an array of strings.",
-      });
+      expect(await judgeBy({ JWT_SCOPE_CLAIMS: '/a/b' }, { a })).toEqual(
+        invalid("The token's /a/b claim is not a string or an array of strings."),
+      );
     },
   );
 });

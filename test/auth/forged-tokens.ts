@@ -42,8 +42,22 @@ export function forgedTokens(signer: TrustedSigner, claims: Claims): HostileToke
 
 function unsigned(signer: TrustedSigner, claims: Claims): HostileToken[] {
   const [, , signature = ''] = signedBy(signer, claims).split('.');
-  const spellings = ['none', 'None', 'NONE', 'none ', ' none', 'n\u043ene', '', null, 0, true, ['none'], {}];
-  return spellings.flatMap((alg) => {
+  const unknown = [
+    'none',
+    'None',
+    'NONE',
+    'none ',
+    ' none',
+    'n\u043ene',
+    'EdDSA',
+    '',
+    null,
+    0,
+    true,
+    ['none'],
+    {},
+  ];
+  return unknown.flatMap((alg) => {
     const input = compact({ ...signer.header, alg }, claims);
     return [
       [`alg ${JSON.stringify(alg)}, no signature`, input],

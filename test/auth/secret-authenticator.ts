@@ -22,3 +22,8 @@ export function judge(token: string) {
 export function signed(payload: Part = CLAIMS, header: Header = { alg: 'HS256', typ: 'JWT' }): string {
   return signJwt(KEY, header, payload);
 }
+
+/** The result for a token that is refused as invalid. */
+export function invalid(message: string) {
+  return { ok: false, reason: 'TOKEN_INVALID', message };
+}

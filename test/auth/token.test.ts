@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readBearerToken } from '../../src/auth/token.js';
-import { judge, signed } from './secret-authenticator.js';
+import { invalid, judge, signed } from './secret-authenticator.js';
 import { CLAIMS, compact, type Part } from './sign-jwt.js';
 
 describe('a bearer token', () => {
@@ -51,11 +51,9 @@ describe('a bearer token', () => {
     ['the scheme twice, in different case', 'bearer  BEARER abc'],
     ['the scheme twice and no token', 'Bearer Bearer'],
   ])('is invalid with %s, and the message says so', (_, value) => {
-    expect(readBearerToken(value)).toEqual({
-      ok: false,
-      reason: 'TOKEN_INVALID',
-      message: 'The authorization says Bearer twice; it must be the word Bearer, a space and the token.',
-    });
+    expect(readBearerToken(value)).toEqual(
+      invalid('The authorization says Bearer twice; it must be the word Bearer, a space and the token.'),
+    );
   });
 
   it.each([
@@ -67,12 +65,11 @@ describe('a bearer token', () => {
     ['a line break', 'Bearer abc\ndef'],
     ['a non-ASCII character', 'Bearer äbc'],
   ])('is malformed with %s', (_, value) => {
-    expect(readBearerToken(value)).toEqual({
-      ok: false,
-      reason: 'TOKEN_INVALID',
-      message:
+    expect(readBearerToken(value)).toEqual(
+      invalid(
         'The token has a character that no bearer token has there, such as a space or a quotation mark.',
-    });
+      ),
+    );
   });
 
   it.each([
@@ -82,21 +79,13 @@ describe('a bearer token', () => {
     ['the first of another scheme', 'Basic YTpi, bearer abc'],
     ['both of 8,000 bytes', `Bearer ${'a'.repeat(8000)}, Bearer ${'a'.repeat(8000)}`],
   ])('is refused when two authorizations were joined: %s', (_, value) => {
-    expect(readBearerToken(value)).toEqual({
-      ok: false,
-      reason: 'TOKEN_INVALID',
-      message: 'The authorization was given more than once.',
-    });
+    expect(readBearerToken(value)).toEqual(invalid('The authorization was given more than once.'));
   });
 
   it('may have 8192 bytes but no more', () => {
     const longest = 'a'.repeat(8192);
     expect(readBearerToken(`Bearer ${longest}`)).toBe(longest);
-    expect(readBearerToken(`Bearer ${longest}a`)).toEqual({
-      ok: false,
-      reason: 'TOKEN_INVALID',
-      message: 'The token is longer than 8192 bytes.',
-    });
+    expect(readBearerToken(`Bearer ${longest}a`)).toEqual(invalid('The token is longer than 8192 bytes.'));
   });
 });
 
@@ -116,11 +105,9 @@ describe('a token is refused unless it has three parts in base64url:', () => {
     ['a length that is impossible in base64url', `${UNSIGNED}a`],
     ['nonzero bits after the last byte', `${UNSIGNED}AB`],
   ])('%s', async (_, token) => {
-    expect(await judge(token)).toEqual({
-      ok: false,
-      reason: 'TOKEN_INVALID',
-      message: 'The token is not a JWT: three parts in base64url, joined by dots.',
-    });
+    expect(await judge(token)).toEqual(
+      invalid('The token is not a JWT: three parts in base64url, joined by dots.'),
+    );
   });
 });
 
@@ -139,11 +126,9 @@ describe.each<[string, (part: Part) => string]>([
     ['invalid UTF-8', Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')])],
     ['a byte order mark', Buffer.from(`\ufeff${JSON.stringify(CLAIMS)}`)],
   ])('%s', async (_, part) => {
-    expect(await judge(withPart(part))).toEqual({
-      ok: false,
-      reason: 'TOKEN_INVALID',
-      message: `The token's ${name} is not a JSON object in UTF-8.`,
-    });
+    expect(await judge(withPart(part))).toEqual(
+      invalid(`The token's ${name} is not a JSON object in UTF-8.`),
+    );
   });
 });
 
@@ -156,11 +141,9 @@ describe('a token is refused when its header uses an extension:', () => {
     ['an unencoded payload without crit', { ...HS256, b64: false }],
     ['b64 with its default value', { ...HS256, b64: true }],
   ])('%s', async (_, header) => {
-    expect(await judge(signed(CLAIMS, header))).toEqual({
-      ok: false,
-      reason: 'TOKEN_INVALID',
-      message: "The token's header asks for an extension that is not supported.",
-    });
+    expect(await judge(signed(CLAIMS, header))).toEqual(
+      invalid("The token's header asks for an extension that is not supported."),
+    );
   });
 });
 

@@ -1,9 +1,9 @@
 import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
-import { Admission, createPipeline, type Pipeline } from '../../src/calls/pipeline.js';
-import type { Call, CallReason, Reply } from '../../src/calls/call.js';
+import { Admission, createPipeline, ImmediateBatch, type Pipeline } from '../../src/calls/pipeline.js';
+import type { Call, CallReason, Interceptor, Reply } from '../../src/calls/call.js';
 import { Failure } from '../../src/registry/failure.js';
 import type { Limits } from '../../src/settings/config.js';
 import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';
@@ -29,17 +29,23 @@ const authenticator: Authenticator = {
 /** A pipeline that always returns a promise, even for a synchronous reply. */
 function pipelineOf(
   method: Partial<BytesMethod>,
-  lines: string[] = [],
+  lines: unknown[] = [],
   deadlineMs = 60_000,
 ): (call: Call) => Promise<Reply> {
   const pipeline = directly(method, lines, deadlineMs);
   return async (call) => pipeline(call);
 }
 
-function directly(method: Partial<BytesMethod>, lines: string[] = [], deadlineMs = 60_000): Pipeline {
-  const logger = pino({ level: 'debug' }, { write: (line) => lines.push(line) });
+function directly(
+  method: Partial<BytesMethod>,
+  lines: unknown[] = [],
+  deadlineMs = 60_000,
+  outside: readonly Interceptor[] = [],
+): Pipeline {
+  const logger = pino({ level: 'debug' }, { write: (line) => lines.push(JSON.parse(line)) });
   const whole = { ...bytesMethod(PATH, { scope: 's' }, () => Promise.resolve(ANSWER)), ...method };
-  return createPipeline([whole], pipelineOptions({ authenticator, deadlineMs }, logger));
+  const { observers = [], ...options } = pipelineOptions({ authenticator, deadlineMs }, logger);
+  return createPipeline([whole], { ...options, observers: [...outside, ...observers] });
 }
 
 function callOf(change: Partial<Call> & { readonly keys?: Readonly<Record<string, string>> } = {}): Call {
@@ -180,12 +186,12 @@ describe('a failure', () => {
       },
     ],
   ])('becomes INTERNAL and is logged once with its cause and request id: %s', async (_, handle) => {
-    const lines: string[] = [];
+    const lines: unknown[] = [];
     const reply = await pipelineOf({ handle }, lines)(callOf({ keys: { 'x-request-id': 'n' } }));
     expect(reply).toMatchObject({ code: status.INTERNAL, details: 'An internal error occurred.' });
     expect(JSON.stringify(richErrorOfReply(reply))).not.toContain('secret');
-    expect(lines.filter((line) => line.includes('secret'))).toEqual([
-      expect.stringContaining('"requestId":"n"'),
+    expect(lines.filter((line) => JSON.stringify(line).includes('secret'))).toEqual([
+      expect.objectContaining({ requestId: 'n' }),
     ]);
   });
 
@@ -284,7 +290,7 @@ describe('the log', () => {
     ],
   ])('records the outcome and duration of %s', async (_, run, line) => {
     stopClock();
-    const lines: string[] = [];
+    const lines: unknown[] = [];
     const reply = pipelineOf(
       {
         handle: () => {
@@ -295,73 +301,93 @@ describe('the log', () => {
       lines,
     )(callOf());
     await reply;
-    expect(lines.map((written) => JSON.parse(written) as unknown)).toEqual([
-      expect.objectContaining({ ...line, path: PATH, ms: WAIT_MS, sub: 'me' }),
-    ]);
+    expect(lines).toEqual([expect.objectContaining({ ...line, path: PATH, ms: WAIT_MS, sub: 'me' })]);
   });
 
   it.each([
     ['warns when the store is unavailable', 40, 'STORE_UNAVAILABLE'],
     ['records an invalid request at the debug level', 20, 'ROUTE_INVALID'],
   ] as const)('%s', async (_, level, reason) => {
-    const lines: string[] = [];
+    const lines: unknown[] = [];
     const error = new Failure(reason, 'No.', { cause: new Error('the cause') });
     await pipelineOf({ handle: () => Promise.reject(error) }, lines)(callOf());
-    expect(lines.map((line) => JSON.parse(line) as unknown)).toContainEqual(
-      expect.objectContaining({ level, reason, msg: 'No.' }),
-    );
+    expect(lines).toContainEqual(expect.objectContaining({ level, reason, msg: 'No.' }));
   });
 
   it('names the caller of a call that is refused for its scope', async () => {
-    const lines: string[] = [];
+    const lines: unknown[] = [];
     await pipelineOf({ access: { scope: 'another' } }, lines)(callOf());
-    expect(lines.map((line) => JSON.parse(line) as unknown)).toContainEqual(
+    expect(lines).toContainEqual(
       expect.objectContaining({ reason: 'SCOPE_MISSING', sub: 'me', msg: 'request refused' }),
     );
   });
 
   it('marks auth-only calls, and records those that the guard admits at the level debug', async () => {
-    const lines: string[] = [];
+    const lines: unknown[] = [];
     const pipeline = pipelineOf({}, lines);
     await pipeline(callOf({ keys: { 'x-auth-only': '1' } }));
     await pipeline(callOf({ metadata: Metadata.fromHttp2Headers({ 'x-auth-only': '1' }) }));
     const { debug, info } = pino.levels.values;
     const authOnly = true;
-    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+    expect(lines).toEqual([
       expect.objectContaining({ level: debug, code: 'ABORTED', reason: 'GUARD_PASSED', authOnly }),
       expect.objectContaining({ level: info, code: 'UNAUTHENTICATED', reason: 'TOKEN_MISSING', authOnly }),
     ]);
   });
 
   it('records a call that ended before its request was complete, which reaches neither guard nor method', async () => {
-    const lines: string[] = [];
+    const lines: unknown[] = [];
     const end = { code: status.CANCELLED, reason: 'CANCELLED' } as const;
     const reply = await pipelineOf(
       { handle: () => Promise.reject(new Error('ran')) },
       lines,
     )(callOf({ end }));
     expect(reply.code).toBe(status.CANCELLED);
-    const [line = '', ...others] = lines;
-    expect(JSON.parse(line)).toMatchObject({
-      code: 'CANCELLED',
-      reason: 'CANCELLED',
-      msg: 'request refused',
-    });
-    expect(JSON.parse(line)).not.toHaveProperty('sub');
-    expect(others).toEqual([]);
+    const line = { code: 'CANCELLED', reason: 'CANCELLED', msg: 'request refused' };
+    expect(lines).toEqual([expect.objectContaining(line)]);
+    expect(lines[0]).not.toHaveProperty('sub');
   });
 
   it('records each call without its token and payload', async () => {
-    const lines: string[] = [];
+    const lines: unknown[] = [];
     const keys = { authorization: 'hush me', 'x-request-id': 'n' };
     await pipelineOf(
       { handle: () => Promise.resolve(Buffer.from('hush')) },
       lines,
     )(callOf({ keys, message: Buffer.from('hush') }));
-    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+    expect(lines).toEqual([
       expect.objectContaining({ requestId: 'n', path: PATH, code: 'OK', msg: 'request answered' }),
     ]);
-    expect(lines.join('')).not.toContain('hush');
+    expect(JSON.stringify(lines)).not.toContain('hush');
+  });
+});
+
+describe('an observer of calls', () => {
+  it('sees the reply and why the call failed', async () => {
+    const seen: unknown[] = [];
+    const observer: Interceptor = (context, next) => {
+      const reply = next(context);
+      seen.push(reply, context.reason);
+      return reply;
+    };
+    const reply = await directly({ access: { scope: 'another' } }, [], undefined, [observer])(callOf());
+    expect(seen).toEqual([reply, 'SCOPE_MISSING']);
+  });
+
+  it('adds fields to each log line about the call, and runs inside the observer before it', async () => {
+    const adding =
+      (name: string): Interceptor =>
+      (context, next) => {
+        context.fields = { ...context.fields, trace: `${context.fields?.['trace'] ?? ''}${name}` };
+        return next(context);
+      };
+    const lines: unknown[] = [];
+    const handle = () => Promise.reject(new Error('unforeseen'));
+    await directly({ handle }, lines, undefined, [adding('a'), adding('b')])(callOf());
+    expect(lines).toMatchObject([
+      { msg: 'An internal error occurred.', trace: 'ab' },
+      { msg: 'request refused', trace: 'ab' },
+    ]);
   });
 });
 
@@ -414,12 +440,29 @@ describe('an overloaded service', () => {
     expect(await pipeline(callOf())).toMatchObject({ code: status.OK });
   });
 
-  it('admits another call when one has ended, however it ended', async () => {
+  it('lets one caller wait in half of the places, leaves the rest to others, and begins nothing else', async () => {
+    let begun = 0;
+    const pipeline = limited({ maxWaitingCalls: 4 }, (...call) => {
+      begun += 1;
+      return waits(...call);
+    });
+    const call = (authorization: string) => pipeline(callOf({ keys: { authorization } }));
+    for (const caller of ['me', 'me']) void call(caller);
+    expect((await call('me')).details).toContain('The caller has 2 calls waiting.');
+    for (const caller of ['you', 'you']) void call(caller);
+    expect((await call('they')).details).toContain('It has 4 calls waiting.');
+    expect(begun).toBe(4);
+  });
+
+  it.each([
+    ['under way', { maxCalls: 1 }],
+    ['waiting', { maxWaitingCalls: 2 }],
+  ])('admits another call when one that was %s has ended, however it ended', async (_, limits) => {
     const refuse = (): never => {
       throw new Failure('ROUTE_NOT_FOUND', 'No.');
     };
     const outcomes = [refuse, () => ANSWER, refuse];
-    const pipeline = limited({ maxCalls: 1 }, () => outcomes.shift()?.() ?? ANSWER);
+    const pipeline = limited(limits, () => outcomes.shift()?.() ?? ANSWER);
     const stranger = callOf({ metadata: new Metadata() });
     expect((await pipeline(stranger)).code).toBe(status.UNAUTHENTICATED);
     for (const code of [status.NOT_FOUND, status.OK, status.NOT_FOUND])
@@ -449,5 +492,41 @@ describe('a method whose call ends early', () => {
     end(cancellation);
     await reply;
     expect(signal?.aborted).toBe(true);
+  });
+});
+
+describe('items deferred to the end of a turn', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['setImmediate'] });
+  });
+
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('are processed in order, and items added meanwhile after all others', () => {
+    const acted: string[] = [];
+    const turn = new ImmediateBatch<string>((item) => {
+      acted.push(item);
+      for (const more of item.split('+').slice(1)) turn.add(more);
+    });
+    for (const item of ['a+b', 'c']) turn.add(item);
+    expect(acted).toEqual([]);
+    vi.advanceTimersToNextTimer();
+    expect(acted).toEqual(['a+b', 'c', 'b']);
+    turn.add('next');
+    vi.advanceTimersToNextTimer();
+    expect(acted).toEqual(['a+b', 'c', 'b', 'next']);
+  });
+
+  it('are all processed even if one throws, and its error is not swallowed', () => {
+    const acted: string[] = [];
+    const turn = new ImmediateBatch<string>((item) => {
+      if (acted.push(item) === 2) throw new Error('bad');
+    });
+    for (const item of ['a', 'b', 'c']) turn.add(item);
+    vi.advanceTimersToNextTimer();
+    expect(acted).toEqual(['a', 'b', 'c']);
+    expect(() => vi.advanceTimersToNextTimer()).toThrow('bad');
   });
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkResponse } from '../support/openapi.js';
 import { post, requestOf, type Route } from '../support/requests.js';
 import { errorInfoOf, type RichError, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
+import { runningService } from '../support/running-service.js';
 import {
   create,
   get,
@@ -142,6 +143,20 @@ describe.each(TOPOLOGIES)('with the gateway %s,', (topology) => {
     expect(response.headers.get('content-type')).toBe('application/json');
     expect(response.headers.get('x-request-id')).toBe(REQUEST_ID);
   });
+});
+
+it('scopes have the names and places of the settings, over both protocols, and a refusal names one', async () => {
+  const names = { JWT_READ_SCOPE: 'reader', JWT_WRITE_SCOPE: 'writer', JWT_SCOPE_CLAIMS: '/in/roles' };
+  const service = await runningService({ settings: names });
+  const as = (role: string): string => tokenFor({ in: { roles: [role] } });
+  const { route } = await create(service.client, requestOf(), metadataOf(as('writer')));
+  expect((await get(service.client, route?.id ?? '', metadataOf(as('reader')))).route).toEqual(route);
+  const refused = await create(service.client, requestOf(), metadataOf(as('reader')));
+  const expected = { reason: 'SCOPE_MISSING', metadata: { scope: 'writer' } };
+  expect(errorInfoOf(richErrorOfCall(refused))).toMatchObject(expected);
+  const response = await post(service, undefined, { authorization: `Bearer ${as('reader')}` });
+  expect(response.headers.get('www-authenticate')).toContain('scope="writer"');
+  expect(errorInfoOf(await richErrorOfResponse(response))).toMatchObject(expected);
 });
 
 function fieldsOf({ details }: RichError): (string | undefined)[] {

@@ -7,7 +7,6 @@ import { status } from '@grpc/grpc-js';
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { median } from '../../bench/load/percentile.js';
 import { cpuMs } from '../../bench/process-usage.js';
-import { GetRouteRequest } from '../../src/gen/routing/v1/route_service.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 import { post } from '../support/requests.js';
 import { tokenFor } from '../support/service.js';
@@ -22,7 +21,6 @@ const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 const LIST_SERVICES = framed(Buffer.from([0x3a, 0x00]));
 /** How often a request is made for each measurement. */
 const TIMES = 200;
-const DOTS = '.'.repeat(8_192);
 
 /** A key of the algorithm that takes the service the longest to verify. */
 function es384() {
@@ -49,8 +47,7 @@ interface Cost {
   readonly what: string;
   /** Requests a second. */
   readonly rate: number;
-  /** The request over REST, or the token of a call over gRPC. */
-  readonly sent: { readonly request: AttackRequest } | { readonly token: string };
+  readonly request: AttackRequest;
   /** The most plain gets that one of them may cost. */
   readonly most: number;
   /** The key that the service trusts; default: the secret of the tests. */
@@ -59,52 +56,47 @@ interface Cost {
 
 const COSTS: readonly Cost[] = [
   {
-    what: 'tokens of 8 KiB of dots over REST',
+    what: 'tokens of 8 KiB of dots',
     most: 3,
     rate: 300,
-    sent: { request: getting('/v1/routing/x', DOTS) },
+    request: getting('/v1/routing/x', '.'.repeat(8_192)),
   },
-  { what: 'tokens of 8 KiB of dots over gRPC', most: 3, rate: 300, sent: { token: DOTS } },
   {
     what: 'targets of 2,047 percent signs',
     rate: 300,
     most: 3,
-    sent: { request: getting(`/v1/routing/${'%'.repeat(2_047)}`, '') },
+    request: getting(`/v1/routing/${'%'.repeat(2_047)}`, ''),
   },
   {
     what: 'creates of a path of 2,047 percent signs, with a token',
     rate: 300,
     most: 6,
-    sent: {
-      request: creating(JSON.stringify({ method: 'GET', path: `/${'%'.repeat(2_047)}`, handler: 'h' })),
-    },
+    request: creating(JSON.stringify({ method: 'GET', path: `/${'%'.repeat(2_047)}`, handler: 'h' })),
   },
   {
     what: 'bodies of 64 KiB of numbers, with a token',
     rate: 60,
     most: 30,
-    sent: { request: creating(`[${'1,'.repeat(32_700)}1]`) },
+    request: creating(`[${'1,'.repeat(32_700)}1]`),
   },
   {
     what: 'bodies of 6,000 unknown fields, with a token',
     rate: 60,
     most: 30,
-    sent: {
-      request: creating(`{${Array.from({ length: 6_000 }, (_, i) => `"f${i}":1`).join(',')}}`),
-    },
+    request: creating(`{${Array.from({ length: 6_000 }, (_, i) => `"f${i}":1`).join(',')}}`),
   },
   {
     what: 'forged tokens for a key of ES384',
     rate: 200,
     most: 12,
     key: ES384,
-    sent: { request: getting('/v1/routing/x', tokenFor({}, es384().signing)) },
+    request: getting('/v1/routing/x', tokenFor({}, es384().signing)),
   },
   {
     what: 'requests for the largest page',
     rate: 389,
     most: 8,
-    sent: { request: { path: '/docs/swagger-ui.js', headers: { 'accept-encoding': 'identity' } } },
+    request: { path: '/docs/swagger-ui.js', headers: { 'accept-encoding': 'identity' } },
   },
 ];
 
@@ -126,23 +118,20 @@ async function trusting({ publicKey }: ReturnType<typeof es384>): Promise<Readon
 }
 
 it.each(COSTS)('one of $rate $what a second costs no more than $most plain gets', async (cost) => {
-  const { what, rate, sent, most, key } = cost;
+  const { what, rate, request: odd, most, key } = cost;
   const service = await start(key && (await trusting(key)));
   const token = tokenFor({}, key?.signing);
   const routeId = await created(service, token);
-  const message = GetRouteRequest.encode({ routeId }).finish();
-  const call = { name: 'a client makes calls', message: Buffer.from(message).toString('base64') } as const;
-  const requests = { name: 'a client makes requests' } as const;
   /** How many requests are answered in a millisecond of processor time, which a busy machine hardly changes. */
-  const perMs = async (one: Pick<RestAttack, 'name'> & Partial<RestAttack>): Promise<number> => {
+  const perMs = async (request: AttackRequest): Promise<number> => {
     const { grpc, http, ops, pid } = service;
-    const to = { grpc, http: new URL(http).host, ops, token, connections: 8, times: TIMES };
+    const to = { grpc, http: new URL(http).host, ops, token, connections: 8, durationMs: 0 };
+    const attack: RestAttack = { ...to, name: 'a client makes requests', times: TIMES, request };
     const before = cpuMs(pid);
-    await startProgram('rest-attack', { ...to, durationMs: 0, ...one }).message('done');
+    await startProgram('rest-attack', attack).message('done');
     return TIMES / (cpuMs(pid) - before);
   };
-  const plain = 'token' in sent ? call : { ...requests, request: getting(`/v1/routing/${routeId}`, token) };
-  const odd = 'token' in sent ? { ...call, ...sent } : { ...requests, ...sent };
+  const plain = getting(`/v1/routing/${routeId}`, token);
   await perMs(plain);
   await perMs(odd);
   const share = await shareOf(

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { listen } from '../../packages/transcoder/test/support/grpc-server.js';
 import { opening } from '../../packages/transcoder/test/support/opening.js';
 import { PATH, unaryCall } from '../../packages/transcoder/test/support/unary-call.js';
-import { openChannel } from '../../src/gateway/channel.js';
+import { openChannel } from '../../src/gateway/upstream.js';
 
 /** Starts a server whose replies have the length that a call names in text. */
 async function lengths(address?: string): Promise<Awaited<ReturnType<typeof listen>>> {

@@ -1,11 +1,10 @@
 import { createServer, get } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { credentials, Metadata, status } from '@grpc/grpc-js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
 import type { RequestObserver, UnaryCall, UnaryReply } from '@route-registry/transcoder';
 import { grpcUpstream } from '@route-registry/transcoder/grpc-js';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { now } from '../../src/gateway/upstream.js';
 import { createGateway } from '../../src/gateway/gateway.js';
 import type { Page } from '@route-registry/transcoder/page';
@@ -13,21 +12,13 @@ import { HealthCheckResponse, HealthCheckResponse_ServingStatus } from '../../sr
 import { httpRequest, reasonOf } from '../../packages/transcoder/test/support/http-request.js';
 import { Deferred } from '../../packages/transcoder/test/support/deferred.js';
 import { type GrpcReply, listen } from '../../packages/transcoder/test/support/grpc-server.js';
-import { opening } from '../../packages/transcoder/test/support/opening.js';
+import { listening, opening } from '../../packages/transcoder/test/support/opening.js';
 
-interface RunningGateway {
-  readonly origin: string;
-  readonly drain: () => void;
-  /** The number of open connections. */
-  connections(): Promise<number>;
-  close(): Promise<void>;
-}
-
-/** Starts a gateway under `/api` with the given upstream. */
-async function startGateway(
+/** Starts a gateway under `/api` with the given upstream, until the end of the test. */
+async function start(
   unary: (call: UnaryCall) => UnaryReply | Promise<UnaryReply>,
   observers: readonly RequestObserver[] = [],
-): Promise<RunningGateway> {
+) {
   const ignore = (): void => undefined;
   const gateway = createGateway({
     descriptorSet,
@@ -45,25 +36,11 @@ async function startGateway(
   const server = createServer(gateway.onRequest)
     .on('clientError', gateway.onClientError)
     .on('checkContinue', gateway.onCheckContinue);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: await listening(server),
     drain: gateway.drain,
     connections: promisify(server.getConnections.bind(server)),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => {
-          resolve();
-        });
-        server.closeAllConnections();
-      }),
   };
-}
-
-async function start(unary: Parameters<typeof startGateway>[0]): Promise<RunningGateway> {
-  const gateway = await startGateway(unary);
-  onTestFinished(() => gateway.close());
-  return gateway;
 }
 
 const unavailable: UnaryReply = {
@@ -97,24 +74,16 @@ describe('an observer', () => {
     const observer: RequestObserver = {
       begin: () => ({ end: (outcome) => templates.push(outcome.template) }),
     };
-    const gateway = await startGateway(() => unavailable, [observer]);
-    onTestFinished(() => gateway.close());
-    await httpRequest(gateway.origin, { path });
+    const { origin } = await start(() => unavailable, [observer]);
+    await httpRequest(origin, { path });
     expect(templates).toEqual([template]);
   });
 });
 
 describe('a page', () => {
-  let gateway: RunningGateway;
-
-  beforeAll(async () => {
-    gateway = await startGateway(() => unavailable);
-  });
-
-  afterAll(() => gateway.close());
-
   it('is served unchanged, without a token, under the base path', async () => {
-    const response = await httpRequest(gateway.origin, { path: '/api/notes.txt' });
+    const { origin } = await start(() => unavailable);
+    const response = await httpRequest(origin, { path: '/api/notes.txt' });
     expect(response).toMatchObject({
       status: 200,
       text: 'Grüße',
@@ -130,7 +99,8 @@ describe('a page', () => {
   it.each(['/notes.txt', '/api/notes.txt/', '/api/Notes.txt', '/api/notes.txtx'])(
     'is not found at %s',
     async (path) => {
-      expect((await httpRequest(gateway.origin, { path })).status).toBe(404);
+      const { origin } = await start(() => unavailable);
+      expect((await httpRequest(origin, { path })).status).toBe(404);
     },
   );
 });
@@ -241,7 +211,7 @@ describe('health over a channel', () => {
       asked += 1;
       return upstream.unary({ ...call, deadline: Infinity });
     };
-    const gateway = opening(await startGateway(withoutDeadline, [observer]));
+    const gateway = await start(withoutDeadline, [observer]);
     const soon = { timeout: 10_000 };
 
     const first = get(`${gateway.origin}${PATH}`, { agent: false }).on('error', () => undefined);

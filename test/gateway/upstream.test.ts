@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { createServer, request, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, request } from 'node:http';
 import { credentials, Metadata, status } from '@grpc/grpc-js';
 import type { UnaryCall } from '@route-registry/transcoder';
 import { grpcUpstream } from '@route-registry/transcoder/grpc-js';
@@ -10,6 +9,7 @@ import { memoryUpstream, now, onWallClock } from '../../src/gateway/upstream.js'
 import { createGateway } from '../../src/gateway/gateway.js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
 import { type GrpcReply, listen } from '../../packages/transcoder/test/support/grpc-server.js';
+import { listening } from '../../packages/transcoder/test/support/opening.js';
 import { PATH, unaryCall } from '../../packages/transcoder/test/support/unary-call.js';
 
 const DEADLINE_MS = 60_000;
@@ -51,10 +51,10 @@ it.each([HOUR_MS, -HOUR_MS])(
       pages: [],
       log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
     });
-    const port = await portOf(createServer(onRequest).on('checkContinue', onCheckContinue));
+    const origin = await listening(createServer(onRequest).on('checkContinue', onCheckContinue));
     const headers = { 'content-type': 'application/json', expect: '100-continue' };
     const begun = performance.now();
-    const upload = request({ port, path: '/v1/routing', method: 'POST', headers });
+    const upload = request(`${origin}/v1/routing`, { method: 'POST', agent: false, headers });
     upload.flushHeaders();
     await once(upload, 'continue');
     jump(ms);
@@ -104,12 +104,3 @@ it.each([
   };
   expect(await memoryUpstream(() => reply).unary(unaryCall())).toMatchObject({ callerKnown: known });
 });
-
-async function portOf(server: Server): Promise<number> {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return (server.address() as AddressInfo).port;
-}

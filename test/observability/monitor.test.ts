@@ -62,38 +62,25 @@ function checks(...well: readonly boolean[]): { check: () => Promise<void>; over
 }
 
 describe('a watched store', () => {
+  const [up, down] = ['the store answers', 'the store does not answer: not serving'];
   it.each([
-    { checked: [true, true, true], changes: [true] },
-    { checked: [true, false, true, false], changes: [true] },
-    { checked: [true, false, false, false], changes: [true, false] },
-    { checked: [true, false, false, true], changes: [true, false, true] },
-    { checked: [false], changes: [false] },
-    { checked: [false, false, true, false], changes: [false, true] },
+    { checked: [true, true, true], changes: [true], logged: [up] },
+    { checked: [true, false, true, false], changes: [true], logged: [up] },
+    { checked: [true, false, false, false], changes: [true, false], logged: [up, down] },
+    { checked: [true, false, false, true], changes: [true, false, true], logged: [up, down, up] },
+    { checked: [false, false], changes: [false], logged: [] },
+    { checked: [false, false, true, false], changes: [false, true], logged: [up] },
   ])(
-    'is down after two failures in a row, or if its first check fails: $checked',
-    async ({ checked, changes }) => {
+    'is down after two failures in a row, or if its first check fails, and is logged when it goes or comes back: $checked',
+    async ({ checked, changes, logged }) => {
       const { check, over } = checks(...checked);
-      const { monitor, outcomes } = await watch({ check, intervalMs: 1, limitMs: 10_000 });
+      const { monitor, outcomes, lines } = await watch({ check, intervalMs: 1, limitMs: 10_000 });
       await over;
       expect(outcomes).toEqual(changes);
+      expect(lines).toEqual(logged);
       expect(monitor.well).toBe(changes.at(-1));
     },
   );
-
-  it.each([
-    ['stays up', [true, true, true], ['the store answers']],
-    ['is down from the start', [false, false, false], []],
-    [
-      'goes down and comes back',
-      [true, false, false, true],
-      ['the store answers', 'the store does not answer: not serving', 'the store answers'],
-    ],
-  ])('is logged when its state changes: a store that %s', async (_, well, messages) => {
-    const { check, over } = checks(...well);
-    const { lines } = await watch({ check, intervalMs: 1, limitMs: 10_000 });
-    await over;
-    expect(lines).toEqual(messages);
-  });
 
   it('keeps its state when a check that was in progress at the stop of the monitor succeeds', async () => {
     const { check, over } = checks(false);

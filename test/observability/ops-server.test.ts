@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { httpRequest, rawExchange } from '../../packages/transcoder/test/support/http-request.js';
-import { type OpsPages, startOpsServer } from '../../src/observability/ops-server.js';
+import { type OpsPages, sharing, startOpsServer } from '../../src/observability/ops-server.js';
 import { Readiness } from '../../src/observability/readiness.js';
 
 async function start(change: Partial<OpsPages> = {}, patienceMs?: number): Promise<string> {
@@ -96,22 +96,23 @@ describe('the listener for operators', () => {
     ]);
     expect(read).toBe(1);
   });
+});
 
-  it('reads the metrics anew for each scrape, but once a second while scrapes are concurrent', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout'] });
-    onTestFinished(() => void vi.useRealTimers());
-    let read = 0;
-    const text = (): Promise<string> => Promise.resolve(`read ${++read}\n`);
-    const origin = await start({ metrics: { text, contentType: 'text/plain' } });
-    const scrape = async () => (await httpRequest(origin, { path: '/metrics' })).text;
-    expect([await scrape(), await scrape()]).toEqual(['read 1\n', 'read 2\n']);
-    const pipelined = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n';
-    const last = pipelined.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
-    expect((await rawExchange(origin, pipelined + last)).match(/read 3\n/g)).toHaveLength(2);
-    expect(await scrape()).toBe('read 3\n');
-    vi.advanceTimersByTime(1_000);
-    expect([await scrape(), await scrape()]).toEqual(['read 4\n', 'read 5\n']);
+it('a rendering is made anew for each request, but once a second while requests are concurrent', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  let rendered = 0;
+  const page = sharing(() => Promise.resolve(++rendered));
+  expect([await page(), await page()]).toEqual([1, 2]);
+  const first = page();
+  // Between two sockets that are read in the same turn, promises are settled.
+  await new Promise((resolve) => {
+    process.nextTick(resolve);
   });
+  expect([await page(), await first]).toEqual([3, 3]);
+  expect(await page()).toBe(3);
+  vi.advanceTimersByTime(1_000);
+  expect([await page(), await page()]).toEqual([4, 5]);
 });
 
 describe('a bad client of the listener for operators', () => {

@@ -164,10 +164,6 @@ describe('check', () => {
     await expect(registry.check(COMMAND)).rejects.toMatchObject({ reason: 'ROUTE_EXISTS' });
   });
 
-  it('accepts a route that the store has no duplicate of', async () => {
-    await expect(registryOver({}).check(COMMAND)).resolves.toEqual(COMMAND.definition);
-  });
-
   it('reports a request id that was used for another definition', async () => {
     const registry = registryOver({
       findByIdempotencyKey: () => Promise.resolve({ ...EARLIER, path: '/other' }),

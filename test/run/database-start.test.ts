@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Knex } from 'knex';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { countOrWarn, reachDatabase, troubleWith } from '../../src/run/database-start.js';
+import { countOrWarn, reachOrExplain } from '../../src/run/database-start.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openForMigrations } from '../../src/store/database.js';
 import { countDuplicates } from '../../src/store/duplicates.js';
@@ -22,7 +22,7 @@ describeOn(engines.slice(1))('the wait for $name', (engine) => {
     onTestFinished(() => proxy.close());
     await proxy.close();
     const lines: string[] = [];
-    const reached = reachDatabase(connect(proxy.port), {
+    const reached = reachOrExplain(connect(proxy.port), {
       waitMs: 20_000,
       log: (line) => lines.push(line),
     });
@@ -41,8 +41,8 @@ describeOn(engines.slice(1))('the wait for $name', (engine) => {
     });
     const lines: string[] = [];
     await expect(
-      reachDatabase(knex, { waitMs: 20_000, log: (line) => lines.push(line) }),
-    ).rejects.toMatchObject({ code: 'ER_ACCESS_DENIED_ERROR' });
+      reachOrExplain(knex, { waitMs: 20_000, log: (line) => lines.push(line) }),
+    ).rejects.toMatchObject({ cause: { code: 'ER_ACCESS_DENIED_ERROR' } });
     expect(lines).toEqual([]);
   });
 });
@@ -50,7 +50,7 @@ describeOn(engines.slice(1))('the wait for $name', (engine) => {
 describe('the wait for an unreachable database', () => {
   /** Waits, and resolves with the error and the logged lines. */
   async function waitFor(
-    options: Omit<Parameters<typeof reachDatabase>[1], 'log'>,
+    options: Omit<Parameters<typeof reachOrExplain>[1], 'log'>,
     onLine: () => unknown = () => undefined,
   ): Promise<{ lines: string[]; error: unknown }> {
     const knex = openForMigrations(parseDatabaseUrl(`mysql://u:p@127.0.0.1:${await freePort()}/d`));
@@ -60,7 +60,7 @@ describe('the wait for an unreachable database', () => {
       lines.push(line);
       onLine();
     };
-    const error = await reachDatabase(knex, { ...options, log }).catch((reason: unknown) => reason);
+    const error = await reachOrExplain(knex, { ...options, log }).catch((reason: unknown) => reason);
     return { lines, error };
   }
 
@@ -75,14 +75,14 @@ describe('the wait for an unreachable database', () => {
       return Promise.resolve();
     };
     const { lines, error } = await waitFor({ waitMs: 6_500, pause }, () => events.push('line'));
-    expect(error).toMatchObject({ code: 'ECONNREFUSED' });
+    expect(error).toMatchObject({ cause: { code: 'ECONNREFUSED' } });
     expect(lines).toEqual(['waiting up to 6.5 s for the database']);
     expect(events).toEqual(['line', 200, 400, 800, 1_600, 2_000, 1_500]);
   });
 
   it('does not start with a time limit of 0', async () => {
     const { lines, error } = await waitFor({ waitMs: 0 });
-    expect(error).toMatchObject({ code: 'ECONNREFUSED' });
+    expect(error).toMatchObject({ cause: { code: 'ECONNREFUSED' } });
     expect(lines).toEqual([]);
   });
 
@@ -103,9 +103,12 @@ it.each([
   ['cannot be used', { errno: 1129, sqlState: 'HY000', code: 'ER_HOST_IS_BLOCKED' }],
   ['cannot be used', { code: 'HANDSHAKE_SSL_ERROR' }],
   ['cannot be used', { code: 'SQLITE_FULL', message: 'select * from `routes` - the cause' }],
-])('a start says that the database %s: %j', (words, error) => {
+])('a start says that the database %s: %j', async (words, error) => {
   const thrown = Object.assign(new Error('the cause'), error);
-  expect(troubleWith(thrown)).toBe(`The database named by DATABASE_URL ${words}: the cause`);
+  const knex = { raw: () => Promise.reject(thrown) } as unknown as Knex;
+  await expect(reachOrExplain(knex, { waitMs: 0, log: () => undefined })).rejects.toThrow(
+    new Error(`The database named by DATABASE_URL ${words}: the cause`, { cause: thrown }),
+  );
 });
 
 /** What a start logs, where duplicates are refused. */

@@ -1,6 +1,6 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { createDocuments } from '../../src/openapi/documents.js';
+import { createDocuments } from '../../src/openapi/document.js';
 import type { Header, OpenApi, Operation, Response as Described } from '@route-registry/transcoder/openapi';
 
 /** The OpenAPI document of the service, with operations by path and method. */

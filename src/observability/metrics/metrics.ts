@@ -66,12 +66,12 @@ export class Metrics {
   /** Adds the connections to the database. */
   pool(figures: () => PoolFigures): void {
     const connections = 'route_registry_database_connections';
-    this.#gauge(connections, 'Connections to the database, used or free.', ['state'], () => {
+    this.#add(Gauge, connections, 'Connections to the database, used or free.', ['state'], () => {
       const { used, free } = figures();
       return [[{ state: 'used' }, used] as const, [{ state: 'free' }, free] as const];
     });
     const waiters = 'route_registry_database_connection_waiters';
-    this.#gauge(waiters, 'Statements that wait for a free connection to the database.', [], () => [
+    this.#add(Gauge, waiters, 'Statements that wait for a free connection to the database.', [], () => [
       [{}, figures().waiting],
     ]);
   }
@@ -87,20 +87,20 @@ export class Metrics {
         return value === undefined ? [] : [[{ cache }, value] as const];
       });
     const hits = 'Look-ups that a cache has answered.';
-    this.#counter('route_registry_cache_hits_total', hits, ['cache'], samples('hits'));
+    this.#add(Counter, 'route_registry_cache_hits_total', hits, ['cache'], samples('hits'));
     const missed = 'Look-ups that a cache could not answer.';
-    this.#counter('route_registry_cache_misses_total', missed, ['cache'], samples('misses'));
+    this.#add(Counter, 'route_registry_cache_misses_total', missed, ['cache'], samples('misses'));
     const held = 'Entries that a cache can answer from now.';
-    this.#gauge('route_registry_cache_entries', held, ['cache'], samples('entries'));
+    this.#add(Gauge, 'route_registry_cache_entries', held, ['cache'], samples('entries'));
     const size = 'What the entries of a cache count, in bytes, for caches that know.';
-    this.#gauge('route_registry_cache_bytes', size, ['cache'], samples('bytes'));
+    this.#add(Gauge, 'route_registry_cache_bytes', size, ['cache'], samples('bytes'));
   }
 
   /** Adds the numbers of log lines that were left out, by kind. */
   linesLeftOut(leftOut: Readonly<Record<string, number>>): void {
     const help =
       'Lines about refusals and causes that the log left out, since there were too many in a second.';
-    this.#counter('route_registry_log_lines_left_out_total', help, ['kind'], () =>
+    this.#add(Counter, 'route_registry_log_lines_left_out_total', help, ['kind'], () =>
       Object.entries(leftOut).map(([kind, value]) => [{ kind }, value]),
     );
   }
@@ -108,18 +108,18 @@ export class Metrics {
   /** Adds the number of calls that a separate gateway has let run although their clients had left. */
   callsLeftRunning(count: () => number): void {
     const help = 'Calls of a separate gateway that ran to their end although their clients had left.';
-    this.#counter('route_registry_calls_left_running_total', help, [], () => [[{}, count()]]);
+    this.#add(Counter, 'route_registry_calls_left_running_total', help, [], () => [[{}, count()]]);
   }
 
   /** Adds the readiness of the process with its checks, and whether it is stopping. */
   readiness(readiness: Readiness): void {
-    this.#gauge('route_registry_ready', '1 while /readyz answers 200, else 0.', [], () => [
+    this.#add(Gauge, 'route_registry_ready', '1 while /readyz answers 200, else 0.', [], () => [
       [{}, Number(readiness.report.status === 'ready')],
     ]);
-    this.#gauge('route_registry_check_ok', '1 while a check of /readyz passes, else 0.', ['check'], () =>
+    this.#add(Gauge, 'route_registry_check_ok', '1 while a check of /readyz passes, else 0.', ['check'], () =>
       Object.entries(readiness.report.checks).map(([check, { ok }]) => [{ check }, Number(ok)]),
     );
-    this.#gauge('route_registry_draining', '1 from the signal to stop on, else 0.', [], () => [
+    this.#add(Gauge, 'route_registry_draining', '1 from the signal to stop on, else 0.', [], () => [
       [{}, Number(readiness.draining)],
     ]);
   }
@@ -127,65 +127,48 @@ export class Metrics {
   /** Adds the age of the key set, in milliseconds. */
   keySet(ageMs: () => number): void {
     const help = 'How long ago the keys in use were fetched from JWT_JWKS_URL.';
-    this.#gauge('route_registry_jwks_age_seconds', help, [], () => [[{}, ageMs() / 1_000]]);
+    this.#add(Gauge, 'route_registry_jwks_age_seconds', help, [], () => [[{}, ageMs() / 1_000]]);
   }
 
   /** Adds the time in which the served certificate is valid, in any form that `Date.parse` reads. */
   certificate(validity: () => { readonly validFrom: string; readonly validTo: string } | undefined): void {
-    const samples = (bound: 'validFrom' | 'validTo') => (): Sample[] => {
-      const { [bound]: time } = validity() ?? {};
-      return time === undefined ? [] : [[{}, Date.parse(time) / 1_000]];
-    };
-    const began = 'When the served certificate became valid.';
-    this.#gauge(
-      'route_registry_tls_certificate_not_before_timestamp_seconds',
-      began,
-      [],
-      samples('validFrom'),
-    );
-    const ends = 'When the served certificate expires.';
-    this.#gauge('route_registry_tls_certificate_not_after_timestamp_seconds', ends, [], samples('validTo'));
+    const bounds = [
+      ['not_before', 'validFrom', 'When the served certificate became valid.'],
+      ['not_after', 'validTo', 'When the served certificate expires.'],
+    ] as const;
+    for (const [bound, member, help] of bounds)
+      this.#add(Gauge, `route_registry_tls_certificate_${bound}_timestamp_seconds`, help, [], () => {
+        const { [member]: time } = validity() ?? {};
+        return time === undefined ? [] : [[{}, Date.parse(time) / 1_000]];
+      });
   }
 
   schemaVersion(version: number): void {
     const help = 'The migrations that the schema of the database has, as many as this version needs.';
-    this.#gauge('route_registry_schema_version', help, [], () => [[{}, version]]);
+    this.#add(Gauge, 'route_registry_schema_version', help, [], () => [[{}, version]]);
   }
 
   buildInfo(labels: { readonly version: string; readonly role: string }): void {
     const help = 'Always 1; the labels say what runs.';
-    this.#gauge('route_registry_build_info', help, ['version', 'role'], () => [[labels, 1]]);
+    this.#add(Gauge, 'route_registry_build_info', help, ['version', 'role'], () => [[labels, 1]]);
   }
 
-  /** Adds a gauge whose values are kept elsewhere and read at each scrape. */
-  #gauge(name: string, help: string, labelNames: readonly string[], samples: () => readonly Sample[]): void {
-    new Gauge({
-      name,
-      help,
-      labelNames,
-      registers: [this.#registry],
-      collect() {
-        this.reset();
-        for (const [labels, value] of samples()) this.set(labels, value);
-      },
-    });
-  }
-
-  /** Adds a counter whose values are kept elsewhere and read at each scrape. */
-  #counter(
+  /** Adds a metric whose values are kept elsewhere and read at each scrape. */
+  #add(
+    Metric: typeof Gauge | typeof Counter,
     name: string,
     help: string,
     labelNames: readonly string[],
     samples: () => readonly Sample[],
   ): void {
-    new Counter({
+    const metric = new Metric({
       name,
       help,
       labelNames,
       registers: [this.#registry],
       collect() {
-        this.reset();
-        for (const [labels, value] of samples()) this.inc(labels, value);
+        metric.reset();
+        for (const [labels, value] of samples()) metric.inc(labels, value);
       },
     });
   }

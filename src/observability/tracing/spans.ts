@@ -253,30 +253,19 @@ const FIRST_SERVER_ERROR = 1000;
 /** The `error.type` of an unknown error. */
 const OTHER = '_OTHER';
 
-/** The fields of a store error that are used here. */
-interface StoreError {
-  readonly errno?: unknown;
-  readonly code?: unknown;
-  readonly cause?: unknown;
-}
-
 /**
  * Why a statement failed (OpenTelemetry semantic conventions, database client spans): `db.response.status_code` is
  * MySQL's error number or SQLite's result code; `error.type` is the same, or the code of a connection that failed, such
  * as `ECONNRESET`.
  */
 export function failureOf(error: unknown): Attributes {
-  const { cause = error } = factsOf(error);
-  const { errno, code } = factsOf(cause);
+  const { cause = error } = Object(error) as { readonly cause?: unknown };
+  const { errno, code } = Object(cause) as { readonly errno?: unknown; readonly code?: unknown };
   const ofServer = typeof errno === 'number' && errno >= FIRST_SERVER_ERROR;
   if (!ofServer && typeof code !== 'string') return { 'error.type': OTHER };
   const type = ofServer ? String(errno) : String(code);
   const hasStatus = ofServer || type.startsWith('SQLITE_');
   return hasStatus ? { 'db.response.status_code': type, 'error.type': type } : { 'error.type': type };
-}
-
-function factsOf(error: unknown): StoreError {
-  return typeof error === 'object' && error !== null ? error : {};
 }
 
 /** The most characters accepted in either value (W3C Trace Context 3.3.1.5). The SDK has no limit. */

@@ -58,13 +58,10 @@ export function openTracing(logger: Logger, version: string): Tracing {
     statements: (database) => statementSpans(everything, current, database),
     upstream: (upstream, target) => tracedUpstream(upstream, target, tracer),
     async close() {
-      const waiting = new AbortController();
       const flushed = processor.shutdown().catch((error: unknown) => {
         log.writeError(error);
       });
-      const late = delay(FLUSH_MS, undefined, { signal: waiting.signal }).catch(() => undefined);
-      await Promise.race([flushed, late]);
-      waiting.abort();
+      await Promise.race([flushed, delay(FLUSH_MS, undefined, { ref: false })]);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { needs } from '../../support/needs.js';
 import { proxyDatabase } from '../../support/tcp-proxy.js';
 import { acknowledgedAgain } from '../rig/answers-again.js';
@@ -8,7 +8,7 @@ import { type DatabaseServer, startDatabaseServer } from '../rig/database-server
 import { figure } from '../rig/figures.js';
 import { ledgerOf } from '../rig/ledger.js';
 import { scale } from '../rig/scale.js';
-import { spawnService, startProcess } from '../rig/service-process.js';
+import { startProcess } from '../rig/service-process.js';
 
 const FAULT_MS = 1_000;
 /** The outcomes of calls that are allowed while the database cannot serve. */
@@ -136,24 +136,3 @@ it(
     expect(ledger).toMatchObject({ lost: 0, doubled: 0 });
   },
 );
-
-describe('if the database is unavailable at the start', needs('mariadbd'), () => {
-  it.each([
-    { wait: '0', atLeastMs: 0 },
-    { wait: '1000', atLeastMs: 1_000 },
-  ])(
-    'the service gives up after $wait ms with exit code 1, and names the setting',
-    async ({ wait, atLeastMs }) => {
-      const url = await server.createDatabase();
-      await server.kill();
-      const start = performance.now();
-      const program = await spawnService({ DATABASE_URL: url, DATABASE_WAIT_MS: wait });
-      const { exitCode, stderr } = await program.ended;
-      const ms = performance.now() - start;
-      expect(exitCode).toBe(1);
-      expect(stderr).toContain('DATABASE_URL');
-      expect(ms).toBeGreaterThanOrEqual(atLeastMs);
-      expect(ms).toBeLessThan(atLeastMs + 5_000);
-    },
-  );
-});

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { connect } from 'node:http2';
 import { connect as connectSecurely } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { framed, outcomeOf, requestOn } from '../../support/http2-call.js';
+import { requestOn } from '../../support/http2-call.js';
 import { socketTo } from '../../support/http2-frames.js';
 
 /** An attack with more requests than any client needs. */
@@ -18,11 +18,9 @@ export interface RestAttack {
   readonly connections: number;
   /** How long the attack lasts after its requests are sent, in milliseconds. */
   readonly durationMs: number;
-  /** How many requests or calls are made in all, one after the other on each connection. */
+  /** How many requests are made in all, one after the other for each connection. */
   readonly times?: number;
   readonly request?: AttackRequest;
-  /** The message of each call, in Base64. */
-  readonly message?: string;
 }
 
 /** A request that is made again and again. */
@@ -34,7 +32,6 @@ export interface AttackRequest {
 }
 
 const CREATE = '/routing.v1.RouteService/CreateRoute';
-const GET = '/routing.v1.RouteService/GetRoute';
 /** The most requests that a connection may have under way. */
 const PIPELINED = 100;
 
@@ -64,23 +61,6 @@ async function untaken({ http, connections, durationMs }: RestAttack, times: num
   const asked = await Promise.all(sockets);
   await sleep(durationMs);
   return asked.filter((socket) => !socket.destroyed).length;
-}
-
-/** Acts as often as it is told, one time after the other on each connection. */
-async function again<On>(
-  { times = 0 }: RestAttack,
-  over: readonly On[],
-  act: (on: On) => Promise<unknown>,
-): Promise<number> {
-  let count = 0;
-  const loop = async (on: On): Promise<void> => {
-    while (count < times) {
-      count += 1;
-      await act(on);
-    }
-  };
-  await Promise.all(over.map(loop));
-  return count;
 }
 
 /** The attacks by name. Each returns a count of its connections or requests. */
@@ -115,18 +95,14 @@ const ATTACKS = {
     return answered;
   },
   /** Makes the same request again and again. */
-  'a client makes requests'(attack: RestAttack) {
-    const { path = '', ...request } = attack.request ?? {};
-    const clients = Array.from({ length: attack.connections }, () => `http://${attack.http}${path}`);
-    return again(attack, clients, async (url) => (await fetch(url, request)).arrayBuffer());
-  },
-  /** Makes the same call again and again. */
-  'a client makes calls'(attack: RestAttack) {
-    const { grpc, token, message = '' } = attack;
-    const sessions = Array.from({ length: attack.connections }, () => connect(`http://${grpc}`));
-    const body = framed(Buffer.from(message, 'base64'));
-    const headers = { authorization: `Bearer ${token}` };
-    return again(attack, sessions, (session) => outcomeOf(requestOn(session, GET, headers).end(body)));
+  async 'a client makes requests'({ http, connections, times = 0, request: sent }: RestAttack) {
+    const { path = '', ...request } = sent ?? {};
+    let count = 0;
+    const loop = async (): Promise<void> => {
+      while (count++ < times) await (await fetch(`http://${http}${path}`, request)).arrayBuffer();
+    };
+    await Promise.all(Array.from({ length: connections }, loop));
+    return times;
   },
   /** Sends creates that never end, in chunks of one byte. */
   async 'a caller sends single bytes'({ http, token, connections, durationMs }: RestAttack) {

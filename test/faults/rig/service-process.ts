@@ -20,7 +20,11 @@ export interface ServiceProcess {
 
 /** Starts the built service and waits until it listens. It is killed when the test ends. */
 export async function startProcess(settings: Readonly<Record<string, string>>): Promise<ServiceProcess> {
-  const program = await spawnService(settings);
+  const folder = await mkdtemp(join(inject('temporaryFolder'), 'service-'));
+  const program = new Program('main', [], folder, { ...SERVICE_SETTINGS, ...settings });
+  onTestFinished(async () => {
+    await program.stop('SIGKILL');
+  });
   const line = await program.line('listening');
   const { grpc = '', http = '', ops = '' } = line as Partial<Record<'grpc' | 'http' | 'ops', string>>;
   return { program, pid: program.pid, grpc, http, ops };
@@ -38,16 +42,6 @@ export async function tlsSettings(): Promise<Readonly<Record<string, string>>> {
 /** The settings with which a new process replaces one that has ended. */
 export function addressesOf({ grpc, http }: ServiceProcess): Readonly<Record<string, string>> {
   return { GRPC_ADDRESS: grpc, HTTP_ADDRESS: new URL(http).host };
-}
-
-/** Starts the built service without waiting. It is killed when the test ends. */
-export async function spawnService(settings: Readonly<Record<string, string>>): Promise<Program> {
-  const folder = await mkdtemp(join(inject('temporaryFolder'), 'service-'));
-  const program = new Program('main', [], folder, { ...SERVICE_SETTINGS, ...settings });
-  onTestFinished(async () => {
-    await program.stop('SIGKILL');
-  });
-  return program;
 }
 
 /** Creates and migrates a database on the first server of the run. It is dropped when the test ends. */

@@ -46,36 +46,26 @@ describe('failed statements', () => {
   });
 });
 
-describe('readiness', () => {
-  it('is exported with each of its checks', async () => {
-    const metrics = new Metrics();
-    const readiness = new Readiness(['database', 'schema']);
-    metrics.readiness(readiness);
-    readiness.run();
-    readiness.pass('schema', 'version 2');
-    readiness.watch('database', { well: false });
+it('readiness is exported with each of its checks, as 1 only while all pass and the process does not drain', async () => {
+  const metrics = new Metrics();
+  const readiness = new Readiness(['database', 'schema']);
+  metrics.readiness(readiness);
+  readiness.run();
+  readiness.pass('schema', 'version 2');
+  const database = { well: false };
+  readiness.watch('database', database);
+  const shown = async (): Promise<number[]> => {
     const text = readMetrics(await metrics.text());
     const checks = ['process', 'database', 'schema'].map((check) =>
       sumOf(text, 'route_registry_check_ok', { check }),
     );
-    expect(checks).toEqual([1, 0, 1]);
-  });
-
-  it('is exported as 1 only while all checks pass and the process does not drain', async () => {
-    const metrics = new Metrics();
-    const readiness = new Readiness(['database']);
-    metrics.readiness(readiness);
-    const database = { well: false };
-    readiness.watch('database', database);
-    readiness.run();
-    const shown = async (): Promise<number> =>
-      sumOf(readMetrics(await metrics.text()), 'route_registry_ready');
-    expect(await shown()).toBe(0);
-    database.well = true;
-    expect(await shown()).toBe(1);
-    readiness.drain();
-    expect(await shown()).toBe(0);
-  });
+    return [sumOf(text, 'route_registry_ready'), ...checks];
+  };
+  expect(await shown()).toEqual([0, 1, 0, 1]);
+  database.well = true;
+  expect(await shown()).toEqual([1, 1, 1, 1]);
+  readiness.drain();
+  expect(await shown()).toEqual([0, 0, 1, 1]);
 });
 
 it('the age of the key set is in seconds', async () => {
