@@ -71,10 +71,9 @@ function explained(error: unknown): Error {
   const isAway = kind === 'lost' || kind === 'unreachable';
   const trouble =
     kind === 'login refused' ? 'refuses the login' : isAway ? 'cannot be reached' : 'cannot be used';
-  const { message, code } = error as { readonly message: string; readonly code?: string };
-  // Knex puts the statement before SQLite's own words.
-  const cause =
-    code?.startsWith('SQLITE_') === true ? message.slice(message.lastIndexOf(' - ') + 3) : message;
+  const { message, sqlMessage } = error as { readonly message: string; readonly sqlMessage?: string };
+  // Knex puts the statement before the database's own words.
+  const cause = sqlMessage ?? message.replace(/^.* - /s, '');
   return new Error(`The database named by DATABASE_URL ${trouble}: ${cause}`, { cause: error });
 }
 

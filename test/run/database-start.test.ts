@@ -103,6 +103,7 @@ it.each([
   ['cannot be used', { errno: 1129, sqlState: 'HY000', code: 'ER_HOST_IS_BLOCKED' }],
   ['cannot be used', { code: 'HANDSHAKE_SSL_ERROR' }],
   ['cannot be used', { code: 'SQLITE_FULL', message: 'select * from `routes` - the cause' }],
+  ['cannot be used', { code: 'ER_X', message: 'select 1 - the cause', sqlMessage: 'the cause' }],
 ])('a start says that the database %s: %j', async (words, error) => {
   const thrown = Object.assign(new Error('the cause'), error);
   const knex = { raw: () => Promise.reject(thrown) } as unknown as Knex;
