@@ -110,7 +110,10 @@ export interface TranscoderOptions extends Omit<ContractOptions, 'serverStreams'
    * Calls `writing`, which writes a response, now or later in this turn of the event loop. Default: calls it at once.
    */
   readonly write?: ((writing: () => void) => void) | undefined;
-  /** Returns the time, in milliseconds since the epoch. Default: `Date.now`. */
+  /**
+   * Returns the time, in milliseconds. Any monotonic clock will do if the upstream takes deadlines by it; `grpcUpstream`
+   * takes them by `Date.now`. Default: `Date.now`.
+   */
   readonly now?: (() => number) | undefined;
   /** The logger. Default: prints warnings and errors to stderr. */
   readonly log?: TranscoderLog | undefined;

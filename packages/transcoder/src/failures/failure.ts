@@ -110,7 +110,7 @@ export function* concatenated(...all: readonly Iterable<FieldViolation>[]): Gene
 
 /** The parts of a request do not form a request message of its method: `REQUEST_MALFORMED` with the violations. */
 export function misfit(violations: Iterable<FieldViolation>): HttpFailure {
-  return malformed('The request does not fit the method.', violations);
+  return malformed('The request is not valid.', violations);
 }
 
 /** A request that does not match the contract: `REQUEST_MALFORMED` with the given violations. */

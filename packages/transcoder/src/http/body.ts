@@ -218,7 +218,7 @@ export class Uploads {
    * Waits for a body. If the body is incomplete at the end of this turn of the event loop, the guard is called, and a
    * client that it refuses gets its reply at once, however long the body takes.
    *
-   * @param deadline in milliseconds since the epoch.
+   * @param deadline in milliseconds, by the clock of all deadlines.
    * @returns the body, or the reply to a client that the guard refuses.
    * @throws HttpFailure `DEADLINE_EXCEEDED`, `OVERLOADED` or `SHUTTING_DOWN`, or the failure of the body.
    */

@@ -11,7 +11,7 @@ export class Exchange implements Cancellation {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
-  /** When the request arrived, in milliseconds since the epoch. */
+  /** When the request arrived, in milliseconds by the clock `now`. */
   readonly started: number;
   /** The HTTP method. */
   readonly verb: string;
