@@ -53,7 +53,7 @@ export async function linkFiles(
       for (const use of uses) {
         const target = symbolFor(use, symbols);
         if (target === undefined) {
-          const type = use.written.replace(/^\./, '') || 'a type without a name';
+          const type = use.written.replace(/^\./, '');
           links.push({ use, target, reason: `it needs ${type}, which the server does not describe${where}` });
           continue;
         }
@@ -73,24 +73,17 @@ export async function linkFiles(
  */
 export function inOrder(files: readonly FileDescriptorProto[]): FileDescriptorProto[] {
   const byName = new Map(files.map((file) => [file.name, file]));
-  const ordered = new Set<FileDescriptorProto>();
+  const ordered = new Map<string, FileDescriptorProto>();
   const entered = new Set<FileDescriptorProto>();
-  const isOrdered = (file?: FileDescriptorProto): boolean => file !== undefined && ordered.has(file);
-  // A stack of its own, since a chain of imports may be longer than the call stack.
-  const open = [...files].reverse();
-  for (let file = open.at(-1); file !== undefined; file = open.at(-1)) {
-    if (!entered.has(file)) {
-      entered.add(file);
-      const imported = file.dependency.map((name) => byName.get(name)).filter((each) => each !== undefined);
-      open.push(...imported.filter((each) => !entered.has(each)).reverse());
-      continue;
-    }
-    open.pop();
-    if (ordered.has(file)) continue;
-    keepImports(file, (name) => isOrdered(byName.get(name)));
-    ordered.add(file);
-  }
-  return [...ordered];
+  const add = (file: FileDescriptorProto | undefined): void => {
+    if (file === undefined || entered.has(file)) return;
+    entered.add(file);
+    for (const name of file.dependency) add(byName.get(name));
+    keepImports(file, (name) => ordered.has(name));
+    ordered.set(file.name, file);
+  };
+  files.forEach(add);
+  return [...ordered.values()];
 }
 
 /** Public and weak imports are indexes into the list of imports, so they are updated. */
