@@ -10,7 +10,7 @@ import {
   pathUnknown,
   requestStreamUnsupported,
 } from '../failures/failure.js';
-import { startOf } from '../fields/message-fields.js';
+import { placeIn } from '../fields/message-fields.js';
 import { isObject } from '../fields/text-value.js';
 import type { HttpReply } from '../http-reply.js';
 import type { JsonOptions } from '../json/json-options.js';
@@ -327,10 +327,10 @@ function bodyJson(
   }
   if (body === undefined && !lenient) throw bodyUnwanted();
   if (!lenient) requireJsonType(exchange);
-  const json = parseJsonText(bytes, (value) =>
+  const json = parseJsonText(bytes, registry, (value) =>
     typeof body === 'object'
-      ? startOf(registry, { message, json: { [body.jsonName]: value } }).to(body.jsonName)
-      : startOf(registry, { message, json: value }),
+      ? placeIn(registry, { container: message, value: { [body.jsonName]: value } }, body.jsonName)
+      : { container: message, value },
   );
   if (body !== undefined) return json;
   if (isObject(json) && Object.keys(json).length === 0) return undefined;
