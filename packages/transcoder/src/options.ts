@@ -12,6 +12,7 @@ import {
   checkedOptions,
   FLAG,
   FUNCTION,
+  type Given,
   having,
   HEADER_TEXT,
   type Kind,
@@ -134,7 +135,7 @@ export interface TranscoderOptions extends Omit<ContractOptions, 'serverStreams'
 }
 
 /** The kinds of the options. */
-const KINDS = {
+export const OPTION_KINDS = {
   descriptorSet: BYTES,
   services: TEXTS,
   domain: HEADER_TEXT,
@@ -177,23 +178,31 @@ const JSON_KINDS = {
 // Segments of unreserved characters: nothing that a router reads as a pattern.
 const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
 
+/** The options whose default is none, or in the contract. */
+type WithoutDefault = 'services' | 'domain' | 'guard' | 'realm';
+
+/** Options with their defaults, and what becomes of the headers in both directions. */
+export interface OptionsInForce
+  extends
+    Required<Given<Omit<TranscoderOptions, WithoutDefault | 'upstream'>>>,
+    Pick<TranscoderOptions, WithoutDefault> {
+  readonly forwarding: Forwarding;
+  readonly replyHeaders: ReplyHeaders;
+}
+
 /**
- * The given options with defaults for the others, except the realm, whose default is in the contract; and what becomes of
- * the headers in both directions.
+ * The given options with defaults for the others.
  *
  * @param required the options that have no default.
  * @throws Error with a one-sentence message if an option is unknown, missing or of another kind, or the base path or a
  *   header is invalid.
  */
-export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>>(
-  given: Given,
+export function optionsInForce(
+  given: Omit<TranscoderOptions, 'upstream'>,
   required: readonly string[] = ['descriptorSet'],
-) {
+): OptionsInForce {
   const defaults = {
-    services: undefined,
-    domain: undefined,
     rules: [],
-    guard: undefined,
     basePath: '',
     deadlineMs: 5_000,
     maxBodyBytes: 65_536,
@@ -201,24 +210,24 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
     streamMs: 300_000,
     maxStreams: 256,
     forwardedHeaders: FORWARDED_HEADERS,
-    responseHeaders: new Map() as ResponseHeaders,
+    responseHeaders: new Map<string, string>(),
     standardMethods: true,
     replyCacheBytes: 0,
-    ignoredParameters: [] as Iterable<string>,
-    json: {} as JsonOptions,
+    ignoredParameters: [],
+    json: {},
     lenient: false,
-    events: 'named' as StreamEvents,
+    events: 'named' as const,
     unsupported: 'refuse' as const,
     answeredLevel: 'debug' as const,
   };
-  const options = { ...defaults, ...DEFAULT_HOOKS, ...checkedOptions(given, KINDS, required) };
+  const options = { ...defaults, ...DEFAULT_HOOKS, ...checkedOptions(given, OPTION_KINDS, required) };
   checkedOptions(options.json, JSON_KINDS, [], 'json.');
   const { basePath } = options;
   if (!BASE_PATH.test(basePath)) {
     throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
   }
   return {
-    options,
+    ...options,
     forwarding: new Forwarding(options.forwardedHeaders),
     replyHeaders: new ReplyHeaders(options.responseHeaders),
   };

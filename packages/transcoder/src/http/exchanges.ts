@@ -4,15 +4,13 @@ import type { ErrorReplies } from '../failures/error-reply.js';
 import { HttpFailure, internal } from '../failures/failure.js';
 import type { faultless } from '../hooks.js';
 import type { HttpReply } from '../http-reply.js';
-import { Exchange, Pipelined, RequestQueue } from './exchange.js';
+import { type Arriving, Exchange, Pipelined, RequestQueue } from './exchange.js';
 import {
   clientFailure,
   endAfter,
   isEndOfUpload,
   requestTarget,
-  type RequestTarget,
   requireWellFormedHead,
-  sentHeaders,
   writeClientError,
 } from './head.js';
 import { Responder } from './response.js';
@@ -20,19 +18,10 @@ import { Responder } from './response.js';
 /** Returns the response to a request. */
 export type Answer = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 
-/** What is known of a request when it arrives. */
-interface Arrival {
-  readonly target: RequestTarget;
-  /** Whether the client waits for 100 (RFC 9110 10.1.1) before it sends the body. */
-  readonly awaitsContinue: boolean;
-}
-
-interface ExchangesOptions extends ReturnType<typeof faultless> {
+interface ExchangesOptions extends ReturnType<typeof faultless>, Arriving {
   readonly errors: ErrorReplies;
   readonly answeredLevel: 'info' | 'debug';
   readonly maxRequests: number;
-  /** The names of the headers that are read as sent. */
-  readonly names: { has(lowerCaseName: string): boolean };
 }
 
 /** The way of each request from its arrival to its response. */
@@ -51,16 +40,24 @@ export class Exchanges {
     this.#responder.close();
   }
 
-  /** @param how what is known of the request. Default: its target, and that it does not wait for 100. */
+  /** @param awaitsContinue whether the client waits for 100 (RFC 9110 10.1.1) before it sends the body. */
   respond(
     request: IncomingMessage,
     response: ServerResponse,
     answer: Answer,
-    how: Partial<Arrival> = {},
+    target = requestTarget(request),
+    awaitsContinue = false,
   ): void {
-    const { target = requestTarget(request), awaitsContinue = false } = how;
-    const exchange = this.#begin(request, response, { target, awaitsContinue });
-    if (exchange === undefined) return;
+    const { socket } = request;
+    const queue = RequestQueue.of(socket);
+    if (queue.isFull(this.#pipelined)) {
+      if (!socket.destroyed)
+        this.#options.log.debug({ requestId: queue.latest?.requestId }, 'connection ends');
+      socket.destroy();
+      return;
+    }
+    const exchange = new Exchange(request, response, target, awaitsContinue, this.#options);
+    queue.begin(exchange, this.#pipelined);
     const reply = this.#reply(exchange, answer);
     if (reply instanceof Promise) {
       void reply.then(
@@ -79,38 +76,6 @@ export class Exchanges {
     } else {
       this.#finish(exchange, reply);
     }
-  }
-
-  /** Begins an exchange; undefined if its connection has no room for one, and is ended. */
-  #begin(
-    request: IncomingMessage,
-    response: ServerResponse,
-    { target, awaitsContinue }: Arrival,
-  ): Exchange | undefined {
-    const { log, names, now, observer, requestIdOf } = this.#options;
-    const { socket, headers } = request;
-    const id = headers['x-request-id'];
-    const requestId = requestIdOf(typeof id === 'string' ? id : undefined);
-    const queue = RequestQueue.of(socket);
-    if (queue.isFull(this.#pipelined)) {
-      if (!socket.destroyed) log.debug({ requestId }, 'connection ends');
-      socket.destroy();
-      return undefined;
-    }
-    const observation = observer.begin({ method: String(request.method), headers });
-    const sent = sentHeaders(request, names);
-    const exchange = new Exchange(
-      request,
-      response,
-      target,
-      sent,
-      requestId,
-      now(),
-      awaitsContinue,
-      observation,
-    );
-    queue.begin(exchange, this.#pipelined);
-    return exchange;
   }
 
   #reply(exchange: Exchange, answer: Answer): ReturnType<Answer> {

@@ -44,7 +44,7 @@ export function describe(given: DescriptionOptions): OpenApi {
   const { info, servers, security, comments, facts, headers, failures, ...transcoding } = given;
   const described = { info, servers, security, comments, facts, headers, failures };
   checkedOptions(described, DESCRIPTION_KINDS);
-  const { options } = optionsInForce(transcoding);
+  const options = optionsInForce(transcoding);
   const { forwardedHeaders, json, standardMethods } = options;
   const serverStreams = given.upstream === undefined || given.upstream.serverStream !== undefined;
   const contract = readContract(options.descriptorSet, { ...options, serverStreams });

@@ -16,8 +16,8 @@ export type Lookup =
       readonly outcome: 'wrong verb';
       /** The HTTP methods that the path supports. */
       readonly allowed: readonly string[];
-      /** The first binding that matches the path; undefined if the target is the server as a whole. */
-      readonly binding: Binding | undefined;
+      /** The first binding that matches the path. */
+      readonly binding: Binding;
     }
   | { readonly outcome: 'unknown path' };
 
@@ -76,9 +76,13 @@ export class BindingTable {
         others.push(...leaf.values());
       }
     }
-    if (others.length === 0) return { outcome: 'unknown path' };
-    const allowed = withImpliedVerbs(others.map((binding) => binding.verb));
-    return { outcome: 'wrong verb', allowed, binding: others[0] };
+    const [binding] = others;
+    if (binding === undefined) return { outcome: 'unknown path' };
+    return {
+      outcome: 'wrong verb',
+      allowed: withImpliedVerbs(others.map(({ verb: each }) => each)),
+      binding,
+    };
   }
 
   /** All HTTP methods that any path supports. */
