@@ -12,7 +12,7 @@ import { reflect } from '../src/command/reflection.js';
 import { listen as listenGrpc } from './support/grpc-server.js';
 import { errorOf, httpRequest } from './support/http-request.js';
 import { libraryDescriptorSet } from './support/library-contract.js';
-import { libraryOverGrpc, LibraryServer, MEMBER } from './support/library-server.js';
+import { libraryOverGrpc, MEMBER } from './support/library-server.js';
 import { listening, opening } from './support/opening.js';
 import { asRecorded, startReflecting } from './support/reflecting-server.js';
 import { originOf, startCommand } from './support/running-command.js';

@@ -289,13 +289,13 @@ export class Uploads {
     if (this.#arriving >= this.#most)
       throw overloaded(`It has ${this.#most} requests that are still arriving.`);
     // Without a credential, nothing tells callers apart.
-    if (caller !== undefined && this.#callers.of(caller) >= this.#mostOfCaller)
+    if (this.#callers.of(caller) >= this.#mostOfCaller)
       throw overloaded(`The caller has ${this.#mostOfCaller} requests that are still arriving.`);
     this.#arriving += 1;
-    if (caller !== undefined) this.#callers.add(caller);
+    this.#callers.add(caller, 1);
     return () => {
       this.#arriving -= 1;
-      if (caller !== undefined) this.#callers.remove(caller);
+      this.#callers.add(caller, -1);
     };
   }
 }

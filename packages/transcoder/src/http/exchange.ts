@@ -162,14 +162,10 @@ function isCallerKnown(reply: UnaryReply): boolean {
 export const MAX_UNSENT = 100;
 
 /** The requests of a transcoder that arrived before an earlier response on their connection was sent. */
-export class Pipelined {
-  count = 0;
+export interface Pipelined {
+  count: number;
+  /** Their maximum number on all connections. */
   readonly most: number;
-
-  /** @param most their maximum number on all connections. */
-  constructor(most: number) {
-    this.most = most;
-  }
 }
 
 interface Unsent {

@@ -4,7 +4,7 @@ import type { ErrorReplies } from '../failures/error-reply.js';
 import { HttpFailure, internal } from '../failures/failure.js';
 import type { faultless } from '../hooks.js';
 import type { HttpReply } from '../http-reply.js';
-import { type Arriving, Exchange, Pipelined, RequestQueue } from './exchange.js';
+import { type Arriving, Exchange, type Pipelined, RequestQueue } from './exchange.js';
 import {
   clientFailure,
   endAfter,
@@ -33,7 +33,7 @@ export class Exchanges {
   constructor(options: ExchangesOptions) {
     this.#options = options;
     this.#responder = new Responder({ ...options, failed: this.#failed });
-    this.#pipelined = new Pipelined(options.maxRequests);
+    this.#pipelined = { count: 0, most: options.maxRequests };
   }
 
   close(): void {

@@ -179,37 +179,30 @@ function writeContent(
   body: Uint8Array | AsyncIterable<Uint8Array> | undefined,
   finish: (last: Uint8Array | undefined) => void,
 ): Promise<void> | undefined {
-  if (isPieces(body)) return writeEach(response, body, finish);
+  if (isPieces(body)) {
+    // The head is sent at once, since the first chunk may come much later.
+    response.flushHeaders();
+    return writeEach(response, body, finish);
+  }
   if (body === undefined || body.length <= PIECE_BYTES) finish(body);
-  else writeLarge(response, body, finish).catch(() => response.destroy());
+  else writeEach(response, [body], finish).catch(() => response.destroy());
   return undefined;
 }
 
 /** Writes each chunk once the connection has accepted the previous one. */
 async function writeEach(
   response: ServerResponse,
-  pieces: AsyncIterable<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   finish: (last: undefined) => void,
 ): Promise<void> {
-  // The head is sent at once, since the first chunk may come much later.
-  response.flushHeaders();
   if (response.req.method !== 'HEAD') {
     const write = contentWriter(response);
-    for await (const piece of pieces) {
-      await write(piece);
-      if (hasEnded(response)) break;
+    for await (const chunk of chunks) {
+      await write(chunk);
+      if (hasEnded(response)) return;
     }
   }
   finish(undefined);
-}
-
-async function writeLarge(
-  response: ServerResponse,
-  body: Uint8Array,
-  finish: (last: undefined) => void,
-): Promise<void> {
-  await contentWriter(response)(body);
-  if (!hasEnded(response)) finish(undefined);
 }
 
 /** Whether nothing more can be written: the connection has closed, or other code has ended the response. */

@@ -118,8 +118,10 @@ export class ReflectedFiles {
     const { files, reasons } = await validFiles(known, this.#slices);
     const parts: Uint8Array[] = [];
     // Sets in a row are one set.
-    for await (const file of this.#slices.of(files, 1))
-      parts.push(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [...file] })));
+    for (const file of files) {
+      parts.push(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] })));
+      await this.#slices.pause();
+    }
     return { descriptorSet: Buffer.concat(parts), reasons };
   }
 

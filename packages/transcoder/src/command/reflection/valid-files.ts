@@ -60,7 +60,10 @@ export async function validFiles(known: KnownFiles, slices: TimeSlices): Promise
     const [first, ...others] = proto.method.map((method) => reasons.get(fullName(name, method.name)));
     if (first !== undefined && !others.includes(undefined) && !reasons.has(name)) reasons.set(name, first);
   }
-  for await (const [file] of slices.of(files, 1)) if (file !== undefined) prune(file, reasons);
+  for (const file of files) {
+    prune(file, reasons);
+    await slices.pause();
+  }
   return { files, reasons };
 }
 
