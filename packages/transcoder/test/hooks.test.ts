@@ -104,19 +104,13 @@ describe('an upstream or a guard that violates its interface is 500, and the nex
   });
 });
 
-/** Throws what is no Error, as JavaScript allows. */
-const oddly = (): never => {
-  // eslint-disable-next-line @typescript-eslint/only-throw-error -- A function of somebody else may.
-  throw 'odd';
-};
-
 it('the log by default prints warnings and errors to stderr, with their causes', async () => {
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const { origin } = await openTranscoder({ log: undefined, upstream: unavailable, unsupported: 'skip' });
   await httpRequest(origin, shelf);
   const odd = await openTranscoder({
     log: undefined,
-    upstream: { unary: oddly },
+    upstream: { unary: vi.fn<Upstream['unary']>().mockRejectedValue('odd') },
     rules: [{ selector: 'library.v1.None.Such', get: '/a' }],
     unsupported: 'skip',
   });

@@ -220,11 +220,6 @@ export function httpStatusOf(code: Code): number {
 
 /** The gRPC code of a number; `UNKNOWN` for a number that gRPC does not define. */
 export function codeOf(number: number): Code {
-  return codes.get(number) ?? Code.UNKNOWN;
+  const name = Code[number] as keyof typeof Code | undefined;
+  return name === undefined ? Code.UNKNOWN : Code[name];
 }
-
-const codes: ReadonlyMap<number, Code> = new Map(
-  Object.values(Code)
-    .filter((code) => typeof code === 'number')
-    .map((code) => [code, code]),
-);

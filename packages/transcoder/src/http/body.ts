@@ -57,20 +57,11 @@ function unsupported(
   });
 }
 
-const NO_BYTES = Buffer.alloc(0);
+/** A body that is empty. */
+export const NO_BYTES = Buffer.alloc(0);
 const ignore = (): void => undefined;
 
-/**
- * Reads the whole body of a request, as sent or as middleware has decoded it.
- *
- * @param maxBytes the maximum size, in bytes.
- * @returns the bytes; empty for a request without a body.
- */
-export function receiveBody(request: IncomingMessage, maxBytes: number): Uint8Array | ArrivingBody {
-  return hasBody(request.headers) ? new ArrivingBody(request, maxBytes) : NO_BYTES;
-}
-
-/** A body that is being read. */
+/** A body that is being read, as sent or as middleware has decoded it. */
 export class ArrivingBody {
   /**
    * The bytes. After a failure, the request is paused. Never settles after `stop`.

@@ -26,14 +26,14 @@ import {
   ArrivingBody,
   type PendingBody,
   isJsonType,
-  receiveBody,
+  NO_BYTES,
   requireDecoded,
   requireJsonType,
   Uploads,
 } from './body.js';
 import { type Exchange, isOk } from './exchange.js';
 import type { Answer } from './exchanges.js';
-import { requestTimeoutMs } from './head.js';
+import { hasBody, requestTimeoutMs } from './head.js';
 import { type OpenStream, OpenStreams, StreamedReply } from './streams.js';
 import { type CacheFigures, SuccessReplies } from './reply.js';
 
@@ -221,8 +221,9 @@ class TranscodedCall implements PendingBody {
     } catch (failure) {
       return this.refusalOr(failure);
     }
-    const body = receiveBody(request, maxBodyBytes);
-    return body instanceof ArrivingBody ? this.#callLater(body) : this.#callWith(body);
+    return hasBody(headers)
+      ? this.#callLater(new ArrivingBody(request, maxBodyBytes))
+      : this.#callWith(NO_BYTES);
   }
 
   async #callLater(body: ArrivingBody): Promise<HttpReply> {

@@ -97,14 +97,6 @@ function framingUnclear(): HttpFailure {
   );
 }
 
-/** Node's parser ends the connection of such a request. */
-function lengthUnclear(): HttpFailure {
-  return malformedHeader(
-    'content-length',
-    `Must be one decimal number, without Transfer-Encoding; got ${UNCLEAR}.`,
-  );
-}
-
 /** A header of the request is invalid. */
 export function malformedHeader(
   field: string,
@@ -216,7 +208,8 @@ export function clientFailure(error: Error): HttpFailure {
     );
   if (code === 'HPE_INVALID_TRANSFER_ENCODING') return framingUnclear();
   if (code === 'HPE_INVALID_CONTENT_LENGTH' || code === 'HPE_UNEXPECTED_CONTENT_LENGTH') {
-    return lengthUnclear();
+    const allowed = 'Must be one decimal number, without Transfer-Encoding';
+    return malformedHeader('content-length', `${allowed}; got ${UNCLEAR}.`);
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return new HttpFailure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');

@@ -129,7 +129,8 @@ function* scan(
     if (first === '{' || first === '[') {
       inner =
         first === '[' ? { kind: 'array', at: 0 } : { kind: 'object', keys: new Set(), at: '', keyNext: true };
-      if (open.push(inner) > MAX_DEPTH) throw nestedTooDeep();
+      if (open.push(inner) > MAX_DEPTH)
+        throw malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`);
     } else if (first === '}' || first === ']') {
       open.pop();
       inner = open.at(-1) ?? outside;
@@ -172,10 +173,6 @@ function endOfString(text: string, start: number): number {
     while (text.charAt(mark - 1 - backslashes) === '\\') backslashes += 1;
     if (backslashes % 2 === 0) return mark + 1;
   }
-}
-
-function nestedTooDeep(): HttpFailure {
-  return malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`);
 }
 
 function allowedAt(field: DescField | undefined): string {

@@ -5,7 +5,7 @@ import type { Binding } from '../template/binding.js';
 import { successRules } from '../template/success-rules.js';
 import { readContract } from '../template/contract.js';
 import { ContractComments } from './contract-comments.js';
-import { ContractFacts } from './contract-facts.js';
+import { contractFacts } from './contract-facts.js';
 import type { DescriptionOptions, Security } from './description-options.js';
 import { ErrorResponses } from './error-responses.js';
 import { ERROR_SCHEMAS, errorSchemas } from './error-schemas.js';
@@ -51,7 +51,7 @@ export function describe(given: DescriptionOptions): OpenApi {
   const { registry, bindings, domain } = contract;
   const parts: SchemaParts = {
     comments: new ContractComments(comments ?? sourceComments(options.descriptorSet), json.protoNames),
-    facts: new ContractFacts(registry, facts),
+    facts: contractFacts(registry, facts),
     json,
     home: homeOf(bindings),
     names: new Names(ERROR_SCHEMAS),

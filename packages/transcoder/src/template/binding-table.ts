@@ -52,7 +52,6 @@ interface Suffix {
  */
 export class BindingTable {
   readonly #roots = new Map<string, Branch>();
-  readonly #verbs = new Set<string>();
 
   /** The bindings in the table, in the given order. */
   readonly bindings: readonly Binding[];
@@ -87,7 +86,7 @@ export class BindingTable {
 
   /** All HTTP methods that any path supports. */
   verbs(): string[] {
-    return withImpliedVerbs([...this.#verbs]);
+    return withImpliedVerbs(this.bindings.map(({ verb }) => verb));
   }
 
   /** @returns whether the binding was added. */
@@ -101,7 +100,6 @@ export class BindingTable {
       return false;
     }
     leaf.set(binding.verb, binding);
-    this.#verbs.add(binding.verb);
     return true;
   }
 }
