@@ -1,4 +1,4 @@
-import { DEFAULT_HOOKS, type LogKind, type RequestObserver, type TranscoderLog } from './hooks.js';
+import { DEFAULT_HOOKS, type Hooks } from './hooks.js';
 import type { JsonOptions } from './json/json-options.js';
 import {
   FORWARDED_HEADERS,
@@ -30,8 +30,10 @@ import type { StreamEvents } from './http/stream-formats.js';
 import type { ContractOptions } from './template/contract.js';
 import type { Guard, Upstream } from './upstream.js';
 
+type Optional<Options> = { readonly [Name in keyof Options]?: Options[Name] | undefined };
+
 /** Options of `createTranscoder`: a contract, an upstream, and policy. All policy options have defaults. */
-export interface TranscoderOptions extends Omit<ContractOptions, 'serverStreams'> {
+export interface TranscoderOptions extends Omit<ContractOptions, 'serverStreams'>, Optional<Hooks> {
   /** The contract: a serialized `google.protobuf.FileDescriptorSet` with all imports. */
   readonly descriptorSet: Uint8Array;
   /** The gRPC server to call. */
@@ -105,33 +107,8 @@ export interface TranscoderOptions extends Omit<ContractOptions, 'serverStreams'
    * every event as a message, with a failure as `{"error":…}`. Default: `named`.
    */
   readonly events?: StreamEvents | undefined;
-  /** Returns the id of a request, given its `X-Request-Id` header. Default: a random UUID; the header is ignored. */
-  readonly requestIdOf?: ((given: string | undefined) => string) | undefined;
-  /**
-   * Calls `writing`, which writes a response, now or later in this turn of the event loop. Default: calls it at once.
-   */
-  readonly write?: ((writing: () => void) => void) | undefined;
-  /**
-   * Returns the time, in milliseconds. Any monotonic clock will do if the upstream takes deadlines by it; `grpcUpstream`
-   * takes them by `Date.now`. Default: `Date.now`.
-   */
-  readonly now?: (() => number) | undefined;
-  /** The logger. Default: prints warnings and errors to stderr. */
-  readonly log?: TranscoderLog | undefined;
   /** The log level of successful requests. Default: `debug`. */
   readonly answeredLevel?: 'info' | 'debug' | undefined;
-  /**
-   * Returns whether to write a log line above `debug` about a failed request; called before each. Default: always true.
-   */
-  readonly mayLog?: ((kind: LogKind) => boolean) | undefined;
-  /**
-   * Called beside the log line about an `Any` of a type that the contract lacks, in a reply or in the details of an error,
-   * with its type URL: once for each type, and for at most 100, since servers may pass on what clients made up. A program
-   * may get the type meanwhile, as with `want` of `followContract`. Default: does nothing.
-   */
-  readonly onUnknownType?: ((typeUrl: string) => void) | undefined;
-  /** Observers of every request, for example for metrics and traces. Default: none. */
-  readonly observers?: readonly RequestObserver[] | undefined;
 }
 
 /** The kinds of the options. */

@@ -1,30 +1,16 @@
-import type { DescriptorProto, FieldDescriptorProto, FileDescriptorProto } from '@bufbuild/protobuf/wkt';
+import type { DescriptorProto, FileDescriptorProto } from '@bufbuild/protobuf/wkt';
 import type { TimeSlices } from './time-slices.js';
 import { type FileSymbol, symbolFor, type TypeUse, typeUses } from './symbols.js';
 
 /**
- * Completes a file that lacks what protoc adds, such as those that the npm package `@grpc/reflection` sends: fields get
- * their JSON names. The same package lists extensions among the fields of the message that they extend, under names
- * with a leading dot, which are removed.
+ * Removes what are no fields: the npm package `@grpc/reflection` lists extensions among the fields of the message that
+ * they extend, under names with a leading dot.
  */
-export function completeFile({ messageType, extension }: FileDescriptorProto): void {
-  messageType.forEach(completeMessage);
-  extension.forEach(completeField);
-}
-
-function completeMessage(message: DescriptorProto): void {
-  message.field = message.field.filter(({ name }) => !name.startsWith('.'));
-  message.field.forEach(completeField);
-  message.nestedType.forEach(completeMessage);
-}
-
-function completeField(field: FieldDescriptorProto): void {
-  if (field.jsonName === '') field.jsonName = jsonName(field.name);
-}
-
-/** The default JSON name of a field: `created_at` becomes `createdAt`. */
-function jsonName(name: string): string {
-  return name.replace(/_+(.?)/g, (_, next: string) => next.toUpperCase());
+export function removeExtensions(messages: readonly DescriptorProto[]): void {
+  for (const message of messages) {
+    message.field = message.field.filter(({ name }) => !name.startsWith('.'));
+    removeExtensions(message.nestedType);
+  }
 }
 
 /** A place where a file names a type, with the type or the reason why there is none. */

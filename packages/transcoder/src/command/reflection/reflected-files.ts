@@ -27,7 +27,7 @@ import { file_google_rpc_code } from '../../gen/google/rpc/code_pb.js';
 import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.js';
 import { file_google_rpc_status } from '../../gen/google/rpc/status_pb.js';
 import { WELL_KNOWN } from '../../template/descriptor-set.js';
-import { completeFile } from './link-files.js';
+import { removeExtensions } from './link-files.js';
 import type { TimeSlices } from './time-slices.js';
 import { ReflectionError } from './reflection-error.js';
 import type { Question, ReflectionStream } from './reflection-stream.js';
@@ -163,7 +163,7 @@ export class ReflectedFiles {
    * that it lacks.
    */
   #add(file: FileDescriptorProto): void {
-    completeFile(file);
+    removeExtensions(file.messageType);
     file.messageType = file.messageType.filter(this.#isNew(file, DescriptorProtoSchema));
     file.enumType = file.enumType.filter(this.#isNew(file, EnumDescriptorProtoSchema));
     file.service = file.service.filter(this.#isNew(file, ServiceDescriptorProtoSchema));
