@@ -14,15 +14,6 @@ describe('Request-Timeout', () => {
     const headers = header === undefined ? {} : { 'request-timeout': header };
     expect(requestTimeoutMs(headers, false)).toBeCloseTo(ms, 9);
   });
-
-  it.each(['', '0', '0.0', '-1', '+1', '1e3', '1s', '.5', '5.', 'NaN', 'Infinity', '1, 2', '0x1', ['1']])(
-    '%j is refused',
-    (header) => {
-      expect(wrongFields(() => requestTimeoutMs({ 'request-timeout': header }, false))).toEqual([
-        'request-timeout',
-      ]);
-    },
-  );
 });
 
 describe('Grpc-Timeout', () => {
@@ -42,13 +33,19 @@ describe('Grpc-Timeout', () => {
     expect(requestTimeoutMs({ 'grpc-timeout': '2S', 'request-timeout': '1' }, true)).toBe(1_000);
     expect(requestTimeoutMs({ 'grpc-timeout': '1S', 'request-timeout': '2' }, true)).toBe(1_000);
   });
+});
 
-  it.each(['', '1', 'S', '1s', '0S', '-1S', '1.5S', '1 S', '123456789S', '1S, 2S'])(
-    '%j is refused',
-    (header) => {
-      expect(wrongFields(() => requestTimeoutMs({ 'grpc-timeout': header }, true))).toEqual(['grpc-timeout']);
-    },
-  );
+describe('a timeout is refused', () => {
+  it.each([
+    ...['', '0', '0.0', '-1', '+1', '1e3', '1s', '.5', '5.', 'NaN', 'Infinity', '1, 2', '0x1', ['1']].map(
+      (value) => ['request-timeout', value] as const,
+    ),
+    ...['', '1', 'S', '1s', '0S', '-1S', '1.5S', '1 S', '123456789S', '1S, 2S'].map(
+      (value) => ['grpc-timeout', value] as const,
+    ),
+  ])('%s: %j', (name, value) => {
+    expect(wrongFields(() => requestTimeoutMs({ [name]: value }, true))).toEqual([name]);
+  });
 });
 
 describe('a request target', () => {
