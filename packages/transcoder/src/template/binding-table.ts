@@ -92,8 +92,8 @@ export class BindingTable {
   /** @returns whether the binding was added. */
   #add(binding: Binding, unserved: Unserved): boolean {
     const { segments, customVerb, source } = binding.template;
-    const leaf = leafOf(ensure(this.#roots, customVerb), segments);
-    const other = leaf.get(binding.verb);
+    const [leaf, broader] = leavesOf(ensure(this.#roots, customVerb), segments);
+    const other = leaf.get(binding.verb) ?? broader?.get(binding.verb);
     if (other !== undefined) {
       const [name, first] = [binding, other].map(({ method }) => `${method.parent.typeName}.${method.name}`);
       unserved(`${name}: ${binding.verb} ${source} is bound to ${first}, which comes first.`);
@@ -112,13 +112,15 @@ function ensure(branches: Map<string, Branch>, key: string): Branch {
   return branch;
 }
 
-/** The place of a template, created if necessary. */
-function leafOf(root: Branch, segments: readonly Segment[]): Leaf {
+/** The place of a template, created if necessary, and that of templates with the same requests and more, if there is one. */
+function leavesOf(root: Branch, segments: readonly Segment[]): [own: Leaf, broader?: Leaf] {
   const rest = segments.indexOf('**');
-  if (rest < 0) return descend(root, segments).end;
+  if (rest < 0) return [descend(root, segments).end];
   const branch = descend(root, segments.slice(0, rest));
   const behind = segments.slice(rest + 1);
-  return behind.length === 0 ? branch.rest : descend(suffixOf(branch, behind.length), behind).end;
+  if (behind.length === 0) return [branch.rest];
+  const { end } = descend(suffixOf(branch, behind.length), behind);
+  return behind.every((segment) => segment === '*') ? [end, branch.rest] : [end];
 }
 
 function descend(root: Branch, segments: readonly Segment[]): Branch {

@@ -115,10 +115,14 @@ describe('a template that goes on behind **', () => {
     expect(table.find('GET', path)).toMatchObject({ outcome: 'found', binding: { template: { source } } });
   });
 
-  it('is refused where every request is that of another one', () => {
-    const pair = [bound('GET', '/v1/{string_value=**}/a'), bound('GET', '/v1/**/a', 'Library.GetBook')];
+  it.each([
+    ['/v1/{string_value=**}/a', '/v1/**/a'],
+    ['/v1/{string_value=a/*/**}', '/v1/a/*/**/*'],
+  ])('is refused where every request is that of an earlier one: %s and %s', (one, other) => {
+    const pair = [bound('GET', one), bound('GET', other, 'Library.GetBook')];
     const refused = /^library\.v1\..*: GET .* is bound to library\.v1\..*, which comes first\.$/;
     expect(() => new BindingTable(pair)).toThrow(refused);
+    expect(new BindingTable([bound('GET', one), bound('POST', other)]).bindings).toHaveLength(2);
   });
 
   it('is described with a parameter for each wildcard', () => {
