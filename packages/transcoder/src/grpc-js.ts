@@ -115,10 +115,11 @@ export function grpcUpstream(target: string, given: GrpcUpstreamOptions): GrpcUp
     get leftRunning() {
       return figures.leftRunning;
     },
-    unary: (call) => refusal(call) ?? overload(call) ?? current.unary(call),
+    unary: (call) => refusal(call) ?? overload(call) ?? current.withRoom().unary(call),
     serverStream(call) {
       const refused = refusal(call);
-      return refused === undefined ? current.serverStream(call) : { next: () => Promise.resolve(refused) };
+      if (refused !== undefined) return { next: () => Promise.resolve(refused) };
+      return current.withRoom().serverStream(call);
     },
     renew(credentials) {
       if (closed) return;

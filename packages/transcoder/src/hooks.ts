@@ -57,14 +57,32 @@ export interface RequestOutcome {
   readonly requestId: string;
 }
 
-/** The functions of an application that a transcoder calls, besides its guard and its upstream. */
+/** The functions of an application that a transcoder calls, besides its guard and its upstream. All have defaults. */
 export interface Hooks {
-  readonly log: TranscoderLog;
-  readonly mayLog: (kind: LogKind) => boolean;
-  readonly now: () => number;
+  /** Returns the id of a request, given its `X-Request-Id` header. Default: a random UUID; the header is ignored. */
   readonly requestIdOf: (given: string | undefined) => string;
+  /**
+   * Calls `writing`, which writes a response, now or later in this turn of the event loop. Default: calls it at once.
+   */
   readonly write: (writing: () => void) => void;
+  /**
+   * Returns the time, in milliseconds. Any monotonic clock will do if the upstream takes deadlines by it; `grpcUpstream`
+   * takes them by `Date.now`. Default: `Date.now`.
+   */
+  readonly now: () => number;
+  /** The logger. Default: prints warnings and errors to stderr. */
+  readonly log: TranscoderLog;
+  /**
+   * Returns whether to write a log line above `debug` about a failed request; called before each. Default: always true.
+   */
+  readonly mayLog: (kind: LogKind) => boolean;
+  /**
+   * Called beside the log line about an `Any` of a type that the contract lacks, in a reply or in the details of an error,
+   * with its type URL: once for each type, and for at most 100, since servers may pass on what clients made up. A program
+   * may get the type meanwhile, as with `want` of `followContract`. Default: does nothing.
+   */
   readonly onUnknownType: (typeUrl: string) => void;
+  /** Observers of every request, for example for metrics and traces. Default: none. */
   readonly observers: readonly RequestObserver[];
 }
 

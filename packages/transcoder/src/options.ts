@@ -1,4 +1,4 @@
-import { DEFAULT_HOOKS, type LogKind, type RequestObserver, type TranscoderLog } from './hooks.js';
+import { DEFAULT_HOOKS, type Hooks } from './hooks.js';
 import type { JsonOptions } from './json/json-options.js';
 import {
   FORWARDED_HEADERS,
@@ -12,6 +12,7 @@ import {
   checkedOptions,
   FLAG,
   FUNCTION,
+  type Given,
   having,
   HEADER_TEXT,
   type Kind,
@@ -29,8 +30,10 @@ import type { StreamEvents } from './http/stream-formats.js';
 import type { ContractOptions } from './template/contract.js';
 import type { Guard, Upstream } from './upstream.js';
 
+type Optional<Options> = { readonly [Name in keyof Options]?: Options[Name] | undefined };
+
 /** Options of `createTranscoder`: a contract, an upstream, and policy. All policy options have defaults. */
-export interface TranscoderOptions extends Omit<ContractOptions, 'serverStreams'> {
+export interface TranscoderOptions extends Omit<ContractOptions, 'serverStreams'>, Optional<Hooks> {
   /** The contract: a serialized `google.protobuf.FileDescriptorSet` with all imports. */
   readonly descriptorSet: Uint8Array;
   /** The gRPC server to call. */
@@ -104,34 +107,12 @@ export interface TranscoderOptions extends Omit<ContractOptions, 'serverStreams'
    * every event as a message, with a failure as `{"error":…}`. Default: `named`.
    */
   readonly events?: StreamEvents | undefined;
-  /** Returns the id of a request, given its `X-Request-Id` header. Default: a random UUID; the header is ignored. */
-  readonly requestIdOf?: ((given: string | undefined) => string) | undefined;
-  /**
-   * Calls `writing`, which writes a response, now or later in this turn of the event loop. Default: calls it at once.
-   */
-  readonly write?: ((writing: () => void) => void) | undefined;
-  /** Returns the time, in milliseconds since the epoch. Default: `Date.now`. */
-  readonly now?: (() => number) | undefined;
-  /** The logger. Default: prints warnings and errors to stderr. */
-  readonly log?: TranscoderLog | undefined;
   /** The log level of successful requests. Default: `debug`. */
   readonly answeredLevel?: 'info' | 'debug' | undefined;
-  /**
-   * Returns whether to write a log line above `debug` about a failed request; called before each. Default: always true.
-   */
-  readonly mayLog?: ((kind: LogKind) => boolean) | undefined;
-  /**
-   * Called beside the log line about an `Any` of a type that the contract lacks, in a reply or in the details of an error,
-   * with its type URL: once for each type, and for at most 100, since servers may pass on what clients made up. A program
-   * may get the type meanwhile, as with `want` of `followContract`. Default: does nothing.
-   */
-  readonly onUnknownType?: ((typeUrl: string) => void) | undefined;
-  /** Observers of every request, for example for metrics and traces. Default: none. */
-  readonly observers?: readonly RequestObserver[] | undefined;
 }
 
 /** The kinds of the options. */
-const KINDS = {
+export const OPTION_KINDS = {
   descriptorSet: BYTES,
   services: TEXTS,
   domain: HEADER_TEXT,
@@ -174,23 +155,31 @@ const JSON_KINDS = {
 // Segments of unreserved characters: nothing that a router reads as a pattern.
 const BASE_PATH = /^(?:\/[A-Za-z0-9\-._~]+)*$/;
 
+/** The options whose default is none, or in the contract. */
+type WithoutDefault = 'services' | 'domain' | 'guard' | 'realm';
+
+/** Options with their defaults, and what becomes of the headers in both directions. */
+export interface OptionsInForce
+  extends
+    Required<Given<Omit<TranscoderOptions, WithoutDefault | 'upstream'>>>,
+    Pick<TranscoderOptions, WithoutDefault> {
+  readonly forwarding: Forwarding;
+  readonly replyHeaders: ReplyHeaders;
+}
+
 /**
- * The given options with defaults for the others, except the realm, whose default is in the contract; and what becomes of
- * the headers in both directions.
+ * The given options with defaults for the others.
  *
  * @param required the options that have no default.
  * @throws Error with a one-sentence message if an option is unknown, missing or of another kind, or the base path or a
  *   header is invalid.
  */
-export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>>(
-  given: Given,
+export function optionsInForce(
+  given: Omit<TranscoderOptions, 'upstream'>,
   required: readonly string[] = ['descriptorSet'],
-) {
+): OptionsInForce {
   const defaults = {
-    services: undefined,
-    domain: undefined,
     rules: [],
-    guard: undefined,
     basePath: '',
     deadlineMs: 5_000,
     maxBodyBytes: 65_536,
@@ -198,24 +187,24 @@ export function optionsInForce<Given extends Omit<TranscoderOptions, 'upstream'>
     streamMs: 300_000,
     maxStreams: 256,
     forwardedHeaders: FORWARDED_HEADERS,
-    responseHeaders: new Map() as ResponseHeaders,
+    responseHeaders: new Map<string, string>(),
     standardMethods: true,
     replyCacheBytes: 0,
-    ignoredParameters: [] as Iterable<string>,
-    json: {} as JsonOptions,
+    ignoredParameters: [],
+    json: {},
     lenient: false,
-    events: 'named' as StreamEvents,
+    events: 'named' as const,
     unsupported: 'refuse' as const,
     answeredLevel: 'debug' as const,
   };
-  const options = { ...defaults, ...DEFAULT_HOOKS, ...checkedOptions(given, KINDS, required) };
+  const options = { ...defaults, ...DEFAULT_HOOKS, ...checkedOptions(given, OPTION_KINDS, required) };
   checkedOptions(options.json, JSON_KINDS, [], 'json.');
   const { basePath } = options;
   if (!BASE_PATH.test(basePath)) {
     throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
   }
   return {
-    options,
+    ...options,
     forwarding: new Forwarding(options.forwardedHeaders),
     replyHeaders: new ReplyHeaders(options.responseHeaders),
   };

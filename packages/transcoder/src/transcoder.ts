@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ErrorReplies } from './failures/error-reply.js';
+import { pathUnknown } from './failures/failure.js';
 import { faultless, type Hooks } from './hooks.js';
 import { RequestDispatcher } from './http/call.js';
 import { RequestQueue } from './http/exchange.js';
@@ -53,6 +54,10 @@ export interface Transcoder {
   readonly skipped: readonly string[];
 }
 
+const unknown: Answer = () => {
+  throw pathUnknown();
+};
+
 /** The maximum number of types that are reported as unknown: a server may pass on what its clients made up. */
 const UNKNOWN_TYPES_MAX = 100;
 /** The longest type URL in the log, in characters. */
@@ -80,27 +85,28 @@ function unknownTypes({ log, onUnknownType }: Pick<Hooks, 'log' | 'onUnknownType
  *   is invalid, or the contract cannot be served.
  */
 export function createTranscoder(given: TranscoderOptions): Transcoder {
-  const { options, forwarding, replyHeaders } = optionsInForce(given, ['descriptorSet', 'upstream']);
+  const options = optionsInForce(given, ['descriptorSet', 'upstream']);
   const hooks = faultless(options);
-  const serverStreams = options.upstream.serverStream !== undefined;
+  const { upstream } = given;
+  const serverStreams = upstream.serverStream !== undefined;
   const contract = readContract(options.descriptorSet, { ...options, serverStreams });
   for (const reason of contract.skipped) hooks.log.warn({ reason }, 'method skipped');
   const unknownType = unknownTypes(hooks);
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain, unknownType });
-  const { now } = hooks;
-  const parts = { ...options, now, forwarding, replyHeaders, unknownType };
-  const dispatcher = new RequestDispatcher(contract, errors, parts);
-  const exchanges = new Exchanges({ ...options, ...hooks, errors, names: forwarding.names });
+  const dispatcher = new RequestDispatcher(contract, errors, {
+    ...options,
+    upstream,
+    now: hooks.now,
+    unknownType,
+  });
+  const exchanges = new Exchanges({ ...options, ...hooks, errors, names: options.forwarding.names });
   const transcode =
     (awaitsContinue: boolean): Transcoder['handler'] =>
     (request, response, next) => {
       const target = requestTarget(request);
-      const found = dispatcher.find(String(request.method), target.path);
-      if (next !== undefined && found.outcome === 'unknown path') next();
-      else {
-        const how = { target, awaitsContinue };
-        exchanges.respond(request, response, (exchange) => dispatcher.answer(exchange, found), how);
-      }
+      const answer = dispatcher.answerFor(String(request.method), target.path);
+      if (answer === undefined && next !== undefined) next();
+      else exchanges.respond(request, response, answer ?? unknown, target, awaitsContinue);
     };
   const handler = transcode(false);
   return {

@@ -26,7 +26,7 @@ export interface UnaryCall {
   /** The serialized request message. */
   readonly message: Uint8Array;
   readonly metadata: CallMetadata;
-  /** When the call must end, in milliseconds since the epoch; `Infinity` for a stream without a time limit. */
+  /** When the call must end, in milliseconds by the clock `now`; `Infinity` for a stream without a time limit. */
   readonly deadline: number;
   readonly cancellation: Cancellation;
 }

@@ -4,7 +4,7 @@ import { Code } from '../src/gen/google/rpc/code_pb.js';
 import { StatusSchema } from '../src/gen/google/rpc/status_pb.js';
 import type { TranscoderOptions } from '../src/options.js';
 import type { ReplyStream, Upstream } from '../src/upstream.js';
-import { httpRequest, rawExchange } from './support/http-request.js';
+import { errorOf, httpRequest, rawExchange } from './support/http-request.js';
 import { feedDescriptorSet } from './support/library-contract.js';
 import { MEMBER } from './support/library-server.js';
 import { openTranscoder } from './support/library-transcoder.js';
@@ -74,14 +74,22 @@ describe('a fault in a hook is a line in the log, and the request goes on withou
 describe('an upstream or a guard that violates its interface is 500, and the next request is served:', () => {
   const stream = (given: () => Partial<ReplyStream> | undefined): Upstream =>
     ({ ...unavailable, serverStream: given }) as Upstream;
-  const feed = { descriptorSet: feedDescriptorSet, path: '/v1/topics/news/entries' };
-  const nothing = { descriptorSet: undefined, path: '/v1/shelves/1' };
+  const unary = (given: () => unknown) => ({ upstream: { unary: given } as Upstream });
+  const shelves = { path: shelf.path, set: {} };
+  const feed = { path: '/v1/topics/news/entries', set: { descriptorSet: feedDescriptorSet } };
 
   it.each([
-    { what: 'unary returns nothing', ...nothing, options: { upstream: { unary: wrong(undefined) } } },
+    { what: 'unary returns nothing', ...shelves, options: unary(() => undefined) },
+    { what: 'unary rejects', ...shelves, options: unary(late) },
+    { what: 'unary throws', ...shelves, options: unary(fault) },
+    {
+      what: 'unary returns OK without a message',
+      ...shelves,
+      options: unary(() => ({ code: Code.OK, details: '', answered: true })),
+    },
     {
       what: 'the guard returns nothing',
-      ...nothing,
+      ...shelves,
       path: '/v1/shelves/1?x',
       options: { guard: wrong(undefined) },
     },
@@ -96,19 +104,17 @@ describe('an upstream or a guard that violates its interface is 500, and the nex
       ...feed,
       options: { upstream: stream(() => ({ headers: late(), next: fault })) },
     },
-  ])('$what', async ({ descriptorSet, path, options }) => {
-    const set = descriptorSet === undefined ? {} : { descriptorSet };
-    const { origin } = await openTranscoder({ ...set, guard: undefined, ...options });
-    expect((await httpRequest(origin, { path, headers })).status).toBe(500);
-    expect((await httpRequest(origin, { path: '/nowhere' })).status).toBe(404);
+  ])('$what', async ({ set, path, options }) => {
+    const gateway = await openTranscoder({ ...set, guard: undefined, maxRequests: 1, ...options });
+    const response = await httpRequest(gateway.origin, { path, headers });
+    expect(errorOf(response)).toMatchObject({ code: 500, message: 'An internal error occurred.' });
+    expect(gateway.log.filter(({ level }) => level === 'error')).toMatchObject([
+      { fields: { requestId: response.headers['x-request-id'], err: expect.any(Error) as Error } },
+    ]);
+    // Its place is free again.
+    expect((await httpRequest(gateway.origin, { path, headers })).status).toBe(500);
   });
 });
-
-/** Throws what is no Error, as JavaScript allows. */
-const oddly = (): never => {
-  // eslint-disable-next-line @typescript-eslint/only-throw-error -- A function of somebody else may.
-  throw 'odd';
-};
 
 it('the log by default prints warnings and errors to stderr, with their causes', async () => {
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
@@ -116,7 +122,7 @@ it('the log by default prints warnings and errors to stderr, with their causes',
   await httpRequest(origin, shelf);
   const odd = await openTranscoder({
     log: undefined,
-    upstream: { unary: oddly },
+    upstream: { unary: vi.fn<Upstream['unary']>().mockRejectedValue('odd') },
     rules: [{ selector: 'library.v1.None.Such', get: '/a' }],
     unsupported: 'skip',
   });

@@ -13,6 +13,14 @@ import { libraryDescriptorSet } from './support/library-contract.js';
 import { LibraryServer, MEMBER } from './support/library-server.js';
 import { listening } from './support/opening.js';
 
+/** A log that keeps the causes of errors. */
+function logOfCauses() {
+  const causes: unknown[] = [];
+  const ignore = (): void => undefined;
+  const error = ({ err }: { err?: unknown }): void => void causes.push(err);
+  return { causes, log: { debug: ignore, info: ignore, warn: ignore, error } };
+}
+
 describe('an application around the transcoder', () => {
   /** Serves one path itself and leaves the others to the transcoder, all behind the same middleware. */
   async function serve(log?: TranscoderOptions['log']): Promise<string> {
@@ -122,10 +130,8 @@ describe('the transcoder as Express middleware', () => {
   ])(
     'tells the developer, but no client, that other middleware has already $what the body',
     async ({ body }) => {
-      const causes: unknown[] = [];
-      const ignore = (): void => undefined;
-      const error = (fields: object): void => void causes.push((fields as { readonly err?: unknown }).err);
-      const transcoder = transcoderWith({ log: { debug: ignore, info: ignore, warn: ignore, error } });
+      const { causes, log } = logOfCauses();
+      const transcoder = transcoderWith({ log });
       const origin = await listening(createServer(express().use(express.json(), transcoder)));
       const response = await httpRequest(origin, { ...shelf, body });
       expect(errorOf(response)).toMatchObject({ code: 500, message: 'An internal error occurred.' });
@@ -164,10 +170,7 @@ describe('the transcoder as Express middleware', () => {
 });
 
 it('a handler given to node:http2 tells the developer in the log, and clients only that the server is at fault', async () => {
-  const causes: unknown[] = [];
-  const ignore = (): void => undefined;
-  const error = (fields: object): void => void causes.push((fields as { readonly err?: unknown }).err);
-  const log = { debug: ignore, info: ignore, warn: ignore, error };
+  const { causes, log } = logOfCauses();
   const upstream = new LibraryServer();
   const { handler } = createTranscoder({ descriptorSet: libraryDescriptorSet, upstream, log });
   // The types refuse this server.

@@ -19,38 +19,29 @@ function never(): never {
 const untyped = (options: object): never => options as never;
 
 describe('an option of createTranscoder and describe', () => {
-  it.each([
-    { option: { maxBodyBytes: NaN }, sentence: 'must be a whole number from 0, or Infinity; got NaN.' },
-    { option: { maxBodyBytes: '64kb' }, sentence: 'must be a whole number from 0, or Infinity; got "64kb".' },
-    { option: { maxBodyBytes: 1.5 }, sentence: 'must be a whole number from 0, or Infinity; got 1.5.' },
-    { option: { maxRequests: -1 }, sentence: 'must be a whole number from 0, or Infinity; got -1.' },
-    { option: { deadlineMs: Infinity }, sentence: 'must be a number of milliseconds, above 0' },
-    { option: { deadlineMs: 0 }, sentence: 'must be a number of milliseconds, above 0' },
-    {
-      option: { streamMs: NaN },
-      sentence: 'must be a number of milliseconds above 0, or Infinity; got NaN.',
-    },
-    {
-      option: { log: null },
-      sentence: 'must be an object with `debug()`, `info()`, `warn()`, `error()`; got null.',
-    },
-    { option: { log: { debug: never } }, sentence: 'must be an object with `debug()`' },
-    { option: { lenient: 'false' }, sentence: 'must be true or false; got "false".' },
-    { option: { realm: '登録' }, sentence: 'must be a string of printable ASCII characters' },
-    { option: { realm: 'a"b' }, sentence: 'must be a string of printable ASCII characters' },
-    { option: { guard: {} }, sentence: 'must be a function; got an object.' },
-    {
-      option: { services: 'library.v1.Library' },
-      sentence: 'must be an array or another iterable of strings',
-    },
-    { option: { ignoredParameters: [1] }, sentence: 'must be an array or another iterable of strings' },
-    { option: { rules: ['a'] }, sentence: 'must be an array of objects; got an array.' },
-    { option: { forwardedHeaders: {} }, sentence: 'must be a Map; got an object.' },
-    { option: { unsupported: 'ignore' }, sentence: 'must be one of "refuse", "skip"; got "ignore".' },
-    { option: { json: [] }, sentence: 'must be an object; got an array.' },
-    { option: { descriptorSet: 'library.binpb' }, sentence: 'must be a Uint8Array; got "library.binpb".' },
-    { option: { basePath: 1 }, sentence: 'must be a string; got 1.' },
-  ])('is refused: $option', ({ option, sentence }) => {
+  it.each<[option: object, sentence: string]>([
+    [{ maxBodyBytes: NaN }, 'must be a whole number from 0, or Infinity; got NaN.'],
+    [{ maxBodyBytes: '64kb' }, 'must be a whole number from 0, or Infinity; got "64kb".'],
+    [{ maxBodyBytes: 1.5 }, 'must be a whole number from 0, or Infinity; got 1.5.'],
+    [{ maxRequests: -1 }, 'must be a whole number from 0, or Infinity; got -1.'],
+    [{ deadlineMs: Infinity }, 'must be a number of milliseconds, above 0'],
+    [{ deadlineMs: 0 }, 'must be a number of milliseconds, above 0'],
+    [{ streamMs: NaN }, 'must be a number of milliseconds above 0, or Infinity; got NaN.'],
+    [{ log: null }, 'must be an object with `debug()`, `info()`, `warn()`, `error()`; got null.'],
+    [{ log: { debug: never } }, 'must be an object with `debug()`'],
+    [{ lenient: 'false' }, 'must be true or false; got "false".'],
+    [{ realm: '登録' }, 'must be a string of printable ASCII characters'],
+    [{ realm: 'a"b' }, 'must be a string of printable ASCII characters'],
+    [{ guard: {} }, 'must be a function; got an object.'],
+    [{ services: 'library.v1.Library' }, 'must be an array or another iterable of strings'],
+    [{ ignoredParameters: [1] }, 'must be an array or another iterable of strings'],
+    [{ rules: ['a'] }, 'must be an array of objects; got an array.'],
+    [{ forwardedHeaders: {} }, 'must be a Map; got an object.'],
+    [{ unsupported: 'ignore' }, 'must be one of "refuse", "skip"; got "ignore".'],
+    [{ json: [] }, 'must be an object; got an array.'],
+    [{ descriptorSet: 'library.binpb' }, 'must be a Uint8Array; got "library.binpb".'],
+    [{ basePath: 1 }, 'must be a string; got 1.'],
+  ])('is refused: %o', (option, sentence) => {
     const [name] = Object.keys(option);
     const refused = `The option "${name}" ${sentence}`;
     expect(() => createTranscoder(untyped({ ...REQUIRED, ...option }))).toThrow(refused);
@@ -76,16 +67,7 @@ describe('an option of createTranscoder and describe', () => {
   });
 
   it('has its default if it is undefined', async () => {
-    const names = [
-      'maxBodyBytes',
-      'deadlineMs',
-      'maxRequests',
-      'json',
-      'realm',
-      'forwardedHeaders',
-      'write',
-      'now',
-    ];
+    const names = ['maxBodyBytes', 'deadlineMs', 'maxRequests', 'json', 'realm', 'forwardedHeaders', 'now'];
     const unset = Object.fromEntries(names.map((name) => [name, undefined]));
     const gateway = await openTranscoder(untyped(unset));
     const headers = { 'content-type': 'application/json' };

@@ -1,5 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, request as send, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  request as send,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http';
 import { text } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -42,6 +48,7 @@ function waiting() {
   return { handler: at(libraryDescriptorSet), feed: at(feedDescriptorSet), calls, outcomes, turn };
 }
 
+const serve = (listener: RequestListener): Promise<string> => listening(createServer(listener));
 const busy = (response: ServerResponse): void => void response.writeHead(503).end('busy');
 
 describe('a response of other code', () => {
@@ -52,7 +59,7 @@ describe('a response of other code', () => {
       expect(next).toBeTypeOf('function');
       busy(response);
     }) satisfies express.ErrorRequestHandler);
-    const origin = await listening(createServer(app));
+    const origin = await serve(app);
     expect(await httpRequest(origin, shelf)).toMatchObject({ status: 503, text: 'busy' });
     turn.resolve();
     await expect.poll(() => outcomes).toMatchObject([{ status: 503, reason: undefined }]);
@@ -61,12 +68,10 @@ describe('a response of other code', () => {
 
   it('before the transcoder keeps the request from becoming a call', async () => {
     const { handler, calls, outcomes } = waiting();
-    const origin = await listening(
-      createServer((request, response) => {
-        response.writeHead(401).end();
-        handler(request, response);
-      }),
-    );
+    const origin = await serve((request, response) => {
+      response.writeHead(401).end();
+      handler(request, response);
+    });
     expect((await httpRequest(origin, shelf)).status).toBe(401);
     await expect.poll(() => outcomes).toMatchObject([{ status: 401 }]);
     expect(calls).toEqual([]);
@@ -74,15 +79,13 @@ describe('a response of other code', () => {
 
   it('while the body arrives keeps the request from becoming a call', async () => {
     const { handler, calls, outcomes } = waiting();
-    const origin = await listening(
-      createServer((request, response) => {
-        handler(request, response);
-        setTimeout(() => {
-          response.writeHead(503).flushHeaders();
-        }, 20);
-        request.once('end', () => response.end('busy'));
-      }),
-    );
+    const origin = await serve((request, response) => {
+      handler(request, response);
+      setTimeout(() => {
+        response.writeHead(503).flushHeaders();
+      }, 20);
+      request.once('end', () => response.end('busy'));
+    });
     const { hostname, port } = new URL(origin);
     const headers = { authorization: MEMBER, 'content-type': 'application/json', 'content-length': 2 };
     const sent = send({ hostname, port, path: '/v1/shelves', method: 'POST', headers, agent: false });
@@ -96,14 +99,12 @@ describe('a response of other code', () => {
 
   it('of response.setTimeout ends the request', async () => {
     const { handler, outcomes, turn } = waiting();
-    const origin = await listening(
-      createServer((request, response) => {
-        response.setTimeout(20, () => {
-          busy(response);
-        });
-        handler(request, response);
-      }),
-    );
+    const origin = await serve((request, response) => {
+      response.setTimeout(20, () => {
+        busy(response);
+      });
+      handler(request, response);
+    });
     expect((await httpRequest(origin, shelf)).status).toBe(503);
     turn.resolve();
     await expect.poll(() => outcomes).toMatchObject([{ status: 503 }]);
@@ -111,12 +112,10 @@ describe('a response of other code', () => {
 
   it.each(['text/event-stream', 'application/x-ndjson'])('ends a stream of %s', async (accept) => {
     const { feed, outcomes, turn } = waiting();
-    const origin = await listening(
-      createServer((request, response) => {
-        feed(request, response);
-        setTimeout(busy, 20, response);
-      }),
-    );
+    const origin = await serve((request, response) => {
+      feed(request, response);
+      setTimeout(busy, 20, response);
+    });
     const response = await httpRequest(origin, {
       path: '/v1/topics/news/entries',
       headers: { ...shelf.headers, accept },
@@ -128,18 +127,16 @@ describe('a response of other code', () => {
 
   it('that is ended in the middle of a body in pieces loses the rest', async () => {
     const { respond } = createTranscoder({ descriptorSet: libraryDescriptorSet, upstream: library });
-    const origin = await listening(
-      createServer((request, response) => {
-        async function* body(): AsyncGenerator<Uint8Array> {
-          yield Buffer.from('one');
-          response.end();
-          yield Buffer.from('two');
-          await pause(20);
-          yield Buffer.from('three');
-        }
-        respond(request, response, () => ({ status: 200, headers: {}, body: body() }));
-      }),
-    );
+    const origin = await serve((request, response) => {
+      async function* body(): AsyncGenerator<Uint8Array> {
+        yield Buffer.from('one');
+        response.end();
+        yield Buffer.from('two');
+        await pause(20);
+        yield Buffer.from('three');
+      }
+      respond(request, response, () => ({ status: 200, headers: {}, body: body() }));
+    });
     expect((await httpRequest(origin, { path: '/' })).text).toBe('one');
   });
 });
@@ -172,11 +169,9 @@ describe('an answer that is', () => {
     },
   ])('$what fails alone', async ({ answer }) => {
     const { respond, lines } = logged();
-    const origin = await listening(
-      createServer((request, response) => {
-        respond(request, response, answer as never);
-      }),
-    );
+    const origin = await serve((request, response) => {
+      respond(request, response, answer as never);
+    });
     const status = await httpRequest(origin, { path: '/' }).then(
       ({ status: given }) => given,
       () => 500,
@@ -191,11 +186,9 @@ describe('an answer that is', () => {
     const brokenOff = (): never => {
       throw new Error('a fault');
     };
-    const origin = await listening(
-      createServer((request, response) => {
-        respond(request, response, () => ({ ...reply, brokenOff }));
-      }),
-    );
+    const origin = await serve((request, response) => {
+      respond(request, response, () => ({ ...reply, brokenOff }));
+    });
     expect((await httpRequest(origin, { path: '/' })).text).toBe('whole');
     await expect.poll(() => lines).toContain('request failed');
   });
@@ -206,16 +199,14 @@ describe('an answer that is', () => {
     { replaced: 'write', body: 'x'.repeat(20_000) },
   ])('refused by what replaces $replaced is cut', async ({ replaced, body }) => {
     const { respond } = logged();
-    const origin = await listening(
-      createServer((request, response) => {
-        Object.defineProperty(response, replaced, {
-          value: () => {
-            throw new Error('a fault');
-          },
-        });
-        respond(request, response, () => ({ status: 200, headers: {}, body }));
-      }),
-    );
+    const origin = await serve((request, response) => {
+      Object.defineProperty(response, replaced, {
+        value: () => {
+          throw new Error('a fault');
+        },
+      });
+      respond(request, response, () => ({ status: 200, headers: {}, body }));
+    });
     await expect(httpRequest(origin, { path: '/' })).rejects.toThrow(/socket hang up|aborted/);
   });
 });

@@ -383,7 +383,7 @@ describe('a transcoder', () => {
     it('is refused without naming a field whose name is empty', async () => {
       const response = await send({ path: '/v1/shelves/1?=1', headers: { authorization: MEMBER } });
       expect(fieldsOf(response)).toEqual(['']);
-      expect(errorOf(response).message).toBe('The request does not fit the method.');
+      expect(errorOf(response).message).toBe('The request is not valid.');
     });
 
     it('is 403 without details for a client without permission', async () => {

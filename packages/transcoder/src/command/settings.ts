@@ -76,17 +76,15 @@ function valuesOf(args: readonly string[]) {
   try {
     const { values, tokens } = parseArgs({ args: [...args], options: COMMAND_OPTIONS, tokens: true });
     const names = tokens.filter((token) => token.kind === 'option').map(({ name }) => name);
-    const twice = names.find((name, index) => !isMultiple(name) && names.indexOf(name) < index);
+    const twice = names.find(
+      (name, index) => !('multiple' in COMMAND_OPTIONS[name]) && names.indexOf(name) < index,
+    );
     if (twice !== undefined) throw new Error(`Option '--${twice}' is given twice`);
     return values;
   } catch (error) {
     const sentence = (error as Error).message.replace(/\.\s[^]*$/, '');
     throw new Error(`${sentence}; see --help.`);
   }
-}
-
-function isMultiple(name: string): boolean {
-  return 'multiple' in COMMAND_OPTIONS[name as Option];
 }
 
 type Option = keyof typeof COMMAND_OPTIONS;

@@ -16,27 +16,21 @@ interface ErrorReplyOptions {
   readonly domain: string;
   /** The realm of bearer challenges (RFC 6750 3). */
   readonly realm: string;
-  /** Called with the type URL of each detail of an unknown type. Default: nothing is done. */
-  readonly unknownType?: (typeUrl: string) => void;
+  /** Called with the type URL of each detail of an unknown type. */
+  readonly unknownType: (typeUrl: string) => void;
 }
 
 const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';
 const STATUS_DETAILS = 'grpc-status-details-bin';
 
-const ignore = (): void => undefined;
-
 /** Creates the HTTP responses of failed calls: `{"error":{code, status, message, details}}` (AIP-193). */
 export class ErrorReplies {
+  readonly #options: ErrorReplyOptions;
   readonly #registry: Registry;
-  readonly #domain: string;
-  readonly #realm: string;
-  readonly #unknownType: (typeUrl: string) => void;
 
-  constructor({ registry, domain, realm, unknownType = ignore }: ErrorReplyOptions) {
-    this.#registry = createRegistry(registry, file_google_rpc_error_details);
-    this.#domain = domain;
-    this.#realm = realm;
-    this.#unknownType = unknownType;
+  constructor(options: ErrorReplyOptions) {
+    this.#options = options;
+    this.#registry = createRegistry(options.registry, file_google_rpc_error_details);
   }
 
   /** The response for a failure that the transcoder itself detected. */
@@ -69,7 +63,7 @@ export class ErrorReplies {
     const { reason, metadata } = detailOf(details, 'ErrorInfo');
     const tooLarge = code === Code.RESOURCE_EXHAUSTED && reason === 'REQUEST_TOO_LARGE';
     const scope = isObject(metadata) ? metadata['scope'] : undefined;
-    const challenge = bearerChallenge(code, this.#realm, reason, scope);
+    const challenge = bearerChallenge(code, this.#options.realm, reason, scope);
     const answer = errorReply(code, tooLarge ? 413 : httpStatusOf(code), message, details, {
       ...(tooLarge ? {} : retryHeaders(code, details)),
       ...(challenge === undefined ? {} : { 'WWW-Authenticate': challenge }),
@@ -85,7 +79,7 @@ export class ErrorReplies {
   ): JsonObject[] {
     const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
     return [
-      { '@type': `${TYPE_PREFIX}ErrorInfo`, reason, domain: this.#domain },
+      { '@type': `${TYPE_PREFIX}ErrorInfo`, reason, domain: this.#options.domain },
       ...(fieldViolations.length === 0 ? [] : [{ '@type': `${TYPE_PREFIX}BadRequest`, fieldViolations }]),
       ...(retryAfterS === undefined
         ? []
@@ -116,7 +110,7 @@ export class ErrorReplies {
       const json = toJson(AnySchema, detail, { registry: this.#registry }) as JsonObject;
       return [{ '@type': detail.typeUrl, ...json }];
     } catch {
-      this.#unknownType(detail.typeUrl);
+      this.#options.unknownType(detail.typeUrl);
       return [{ '@type': detail.typeUrl, value: Buffer.from(detail.value).toString('base64') }];
     }
   }

@@ -110,7 +110,7 @@ export function* concatenated(...all: readonly Iterable<FieldViolation>[]): Gene
 
 /** The parts of a request do not form a request message of its method: `REQUEST_MALFORMED` with the violations. */
 export function misfit(violations: Iterable<FieldViolation>): HttpFailure {
-  return malformed('The request does not fit the method.', violations);
+  return malformed('The request is not valid.', violations);
 }
 
 /** A request that does not match the contract: `REQUEST_MALFORMED` with the given violations. */
@@ -220,11 +220,6 @@ export function httpStatusOf(code: Code): number {
 
 /** The gRPC code of a number; `UNKNOWN` for a number that gRPC does not define. */
 export function codeOf(number: number): Code {
-  return codes.get(number) ?? Code.UNKNOWN;
+  const name = Code[number] as keyof typeof Code | undefined;
+  return name === undefined ? Code.UNKNOWN : Code[name];
 }
-
-const codes: ReadonlyMap<number, Code> = new Map(
-  Object.values(Code)
-    .filter((code) => typeof code === 'number')
-    .map((code) => [code, code]),
-);

@@ -35,7 +35,7 @@ export function typeOfUrl(registry: Registry, typeUrl: string): DescMessage | un
 export function contentOfAny(registry: Registry, any: JsonObject): AnyContent | undefined {
   const message = typeInAny(registry, any);
   if (message === undefined) return undefined;
-  const fields = without(any, '@type');
+  const fields = Object.fromEntries(Object.entries(any).filter(([key]) => key !== '@type'));
   const value = Object.keys(fields).every((key) => key === 'value') ? memberOf(fields, 'value') : undefined;
   if (hasCustomJsonRepresentation(message)) return { message, json: value };
   const isWrapped = message.typeName === 'google.protobuf.Empty' && isObject(value);
@@ -51,8 +51,4 @@ export function bytesOfAny(any: JsonObject): Uint8Array | undefined {
   const { '@type': type, value, ...others } = any;
   const isForm = typeof type === 'string' && /[^/]$/.test(type) && Object.keys(others).length === 0;
   return isForm && typeof value === 'string' ? base64Bytes(value) : undefined;
-}
-
-function without(object: JsonObject, key: string): JsonObject {
-  return Object.fromEntries(Object.entries(object).filter(([each]) => each !== key));
 }

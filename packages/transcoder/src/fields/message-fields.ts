@@ -59,91 +59,43 @@ export function* messagesIn(
 /** A step into a JSON value: the key of an object or the index of an array. */
 export type JsonStep = string | number;
 
-/** A position in the JSON form of a message. */
+/** A position in the JSON form of a message. The place of a whole message has only its value and the message. */
 export interface Place {
-  /**
-   * The field path in proto names: `['book', 'tagNames', 2]` is `book.tag_names[2]`. Map keys are in brackets; unknown
-   * keys stay as sent.
-   */
-  readonly path: string;
-  /** The field that the place belongs to; undefined if there is none. */
-  readonly field: DescField | undefined;
-  /** The place that a step from here leads to. */
-  to(step: JsonStep): Place;
-}
-
-/** A JSON value that should be the form of a message. */
-interface Form {
-  readonly message: DescMessage;
-  readonly json: JsonValue;
-}
-
-/** The place of a whole message. */
-export function startOf(registry: Registry, { message, json }: Form): Place {
-  return new Position(
-    registry,
-    { value: json, container: message, field: undefined, inMap: false },
-    () => '',
-  );
-}
-
-/** What is at a position. */
-interface Found {
   readonly value: JsonValue | undefined;
   /** The message whose fields the next step names, if there is one. */
   readonly container: DescMessage | undefined;
-  readonly field: DescField | undefined;
+  /** The field that the place belongs to; undefined if there is none. */
+  readonly field?: DescField | undefined;
   /** Whether the next step is the key of a map. */
-  readonly inMap: boolean;
+  readonly inMap?: boolean;
+  readonly outer?: Place;
+  readonly step?: JsonStep;
 }
 
-class Position implements Place {
-  readonly #registry: Registry;
-  readonly #found: Found;
-  readonly #path: () => string;
-
-  /** @param path called only for places that are reported. */
-  constructor(registry: Registry, found: Found, path: () => string) {
-    this.#registry = registry;
-    this.#found = found;
-    this.#path = path;
+/** The place that a step leads to. */
+export function placeIn(registry: Registry, outer: Place, step: JsonStep): Place {
+  const { container, field, value: whole } = outer;
+  const value = within(whole, step);
+  if (typeof step === 'number' || outer.inMap === true) return { value, container, field, outer, step };
+  const content = container && isAny(container) && isObject(whole) ? typeInAny(registry, whole) : undefined;
+  const holder = content ?? container;
+  if (holder !== undefined && hasCustomJsonRepresentation(holder)) {
+    const own = isWrapperDesc(holder) ? holder.fields[0] : undefined;
+    return { value, container: content, field: own, outer, step };
   }
+  const own = holder && fieldsByName(holder).get(step);
+  return { value, container: own?.message, field: own, inMap: own?.fieldKind === 'map', outer, step };
+}
 
-  get path(): string {
-    return this.#path();
-  }
-
-  get field(): DescField | undefined {
-    return this.#found.field;
-  }
-
-  to(step: JsonStep): Place {
-    const { value, container, field, inMap } = this.#found;
-    const inner = within(value, step);
-    if (typeof step === 'number' || inMap) {
-      const found = { value: inner, container, field, inMap: false };
-      return new Position(this.#registry, found, () => `${this.path}[${shortened(String(step))}]`);
-    }
-    const found = this.#member(step, inner);
-    return new Position(this.#registry, found, () => {
-      const { path } = this;
-      return path + (path && '.') + (found.field?.name ?? shortened(step));
-    });
-  }
-
-  /** What is at a key of the message here. */
-  #member(key: string, value: JsonValue | undefined): Found {
-    const { value: outer, container } = this.#found;
-    const content =
-      container && isAny(container) && isObject(outer) ? typeInAny(this.#registry, outer) : undefined;
-    const holder = content ?? container;
-    if (holder !== undefined && hasCustomJsonRepresentation(holder)) {
-      const field = isWrapperDesc(holder) ? holder.fields[0] : undefined;
-      return { value, container: content, field, inMap: false };
-    }
-    const field = holder && fieldsByName(holder).get(key);
-    return { value, container: field?.message, field, inMap: field?.fieldKind === 'map' };
-  }
+/**
+ * The path of a place in proto names: `['book', 'tagNames', 2]` is `book.tag_names[2]`. Map keys are in brackets; unknown
+ * keys stay as sent.
+ */
+export function pathOf({ outer, step, field }: Place): string {
+  if (outer === undefined || step === undefined) return '';
+  const path = pathOf(outer);
+  if (typeof step === 'number' || outer.inMap === true) return `${path}[${shortened(String(step))}]`;
+  return path + (path && '.') + (field?.name ?? shortened(step));
 }
 
 function within(json: JsonValue | undefined, step: JsonStep): JsonValue | undefined {

@@ -9,22 +9,12 @@ export class CallCounts {
   readonly #callers = new Counts();
 
   of(call: UnaryCall): { readonly ofMethod: number; readonly ofCaller: number } {
-    const caller = credentialOf(call);
-    return {
-      ofMethod: this.#methods.of(call.path),
-      ofCaller: caller === undefined ? 0 : this.#callers.of(caller),
-    };
+    return { ofMethod: this.#methods.of(call.path), ofCaller: this.#callers.of(credentialOf(call)) };
   }
 
-  add(call: UnaryCall): void {
-    const caller = credentialOf(call);
-    this.#methods.add(call.path);
-    if (caller !== undefined) this.#callers.add(caller);
-  }
-
-  remove(call: UnaryCall): void {
-    const caller = credentialOf(call);
-    this.#methods.remove(call.path);
-    if (caller !== undefined) this.#callers.remove(caller);
+  /** @param change 1 when a call begins, -1 when it has ended. */
+  add(call: UnaryCall, change: 1 | -1): void {
+    this.#methods.add(call.path, change);
+    this.#callers.add(credentialOf(call), change);
   }
 }

@@ -39,15 +39,8 @@ export class Connections {
     this.#all = [this.#open({})];
   }
 
-  unary(call: UnaryCall): Promise<UnaryReply> {
-    return this.#withRoom().unary(call);
-  }
-
-  serverStream(call: UnaryCall): ReplyStream {
-    return this.#withRoom().serverStream(call);
-  }
-
-  #withRoom(): Connection {
+  /** A connection for one more call. */
+  withRoom(): Connection {
     const found = this.#all.find(({ calls }) => calls < CALLS_EACH);
     if (found !== undefined) return found;
     const opened = this.#open({ 'grpc.client_idle_timeout_ms': IDLE_MS });
@@ -70,16 +63,13 @@ class Connection implements CallHost {
   readonly client: Client;
   readonly #figures: CallFigures;
   readonly #resets = new Resets();
-  #calls = 0;
+  /** The calls in progress. */
+  calls = 0;
   #retired = false;
 
   constructor(client: Client, figures: CallFigures) {
     this.client = client;
     this.#figures = figures;
-  }
-
-  get calls(): number {
-    return this.#calls;
   }
 
   get connected(): boolean {
@@ -104,14 +94,14 @@ class Connection implements CallHost {
 
   ended(made: Cancellable, call: UnaryCall, left: boolean): void {
     if (this.#resets.ended(made) && left) this.#figures.leftRunning += 1;
-    this.#figures.underWay.remove(call);
-    this.#calls -= 1;
+    this.#figures.underWay.add(call, -1);
+    this.calls -= 1;
     this.#closeIfDone();
   }
 
   #begin(call: UnaryCall): void {
-    this.#figures.underWay.add(call);
-    this.#calls += 1;
+    this.#figures.underWay.add(call, 1);
+    this.calls += 1;
   }
 
   retire(): void {
@@ -124,6 +114,6 @@ class Connection implements CallHost {
   }
 
   #closeIfDone(): void {
-    if (this.#retired && this.#calls === 0) this.close();
+    if (this.#retired && this.calls === 0) this.close();
   }
 }

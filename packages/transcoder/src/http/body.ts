@@ -57,20 +57,11 @@ function unsupported(
   });
 }
 
-const NO_BYTES = Buffer.alloc(0);
+/** A body that is empty. */
+export const NO_BYTES = Buffer.alloc(0);
 const ignore = (): void => undefined;
 
-/**
- * Reads the whole body of a request, as sent or as middleware has decoded it.
- *
- * @param maxBytes the maximum size, in bytes.
- * @returns the bytes; empty for a request without a body.
- */
-export function receiveBody(request: IncomingMessage, maxBytes: number): Uint8Array | ArrivingBody {
-  return hasBody(request.headers) ? new ArrivingBody(request, maxBytes) : NO_BYTES;
-}
-
-/** A body that is being read. */
+/** A body that is being read, as sent or as middleware has decoded it. */
 export class ArrivingBody {
   /**
    * The bytes. After a failure, the request is paused. Never settles after `stop`.
@@ -218,7 +209,7 @@ export class Uploads {
    * Waits for a body. If the body is incomplete at the end of this turn of the event loop, the guard is called, and a
    * client that it refuses gets its reply at once, however long the body takes.
    *
-   * @param deadline in milliseconds since the epoch.
+   * @param deadline in milliseconds, by the clock of all deadlines.
    * @returns the body, or the reply to a client that the guard refuses.
    * @throws HttpFailure `DEADLINE_EXCEEDED`, `OVERLOADED` or `SHUTTING_DOWN`, or the failure of the body.
    */
@@ -289,13 +280,13 @@ export class Uploads {
     if (this.#arriving >= this.#most)
       throw overloaded(`It has ${this.#most} requests that are still arriving.`);
     // Without a credential, nothing tells callers apart.
-    if (caller !== undefined && this.#callers.of(caller) >= this.#mostOfCaller)
+    if (this.#callers.of(caller) >= this.#mostOfCaller)
       throw overloaded(`The caller has ${this.#mostOfCaller} requests that are still arriving.`);
     this.#arriving += 1;
-    if (caller !== undefined) this.#callers.add(caller);
+    this.#callers.add(caller, 1);
     return () => {
       this.#arriving -= 1;
-      if (caller !== undefined) this.#callers.remove(caller);
+      this.#callers.add(caller, -1);
     };
   }
 }

@@ -7,59 +7,40 @@ import {
   malformed,
   methodNotAllowed,
   overloaded,
-  pathUnknown,
   requestStreamUnsupported,
 } from '../failures/failure.js';
-import { startOf } from '../fields/message-fields.js';
+import { placeIn } from '../fields/message-fields.js';
 import { isObject } from '../fields/text-value.js';
 import type { HttpReply } from '../http-reply.js';
-import type { JsonOptions } from '../json/json-options.js';
 import { JsonOutput, type UnknownType } from '../json/json-output.js';
 import { parseJsonText } from '../json/json-text.js';
 import { httpBodyJson, isHttpBodyJson, setData } from '../message/http-body.js';
 import { RequestMessages } from '../message/request-message.js';
-import type { Forwarding, ReplyHeaders } from '../metadata.js';
-import type { BindingTable, FoundBinding, Lookup } from '../template/binding-table.js';
+import type { OptionsInForce } from '../options.js';
+import type { FoundBinding } from '../template/binding-table.js';
 import type { Binding, BodyBinding } from '../template/binding.js';
 import type { Contract } from '../template/contract.js';
 import { successRules } from '../template/success-rules.js';
-import { credentialOf, type Guard, type UnaryReply, type Upstream } from '../upstream.js';
+import { credentialOf, type UnaryReply, type Upstream } from '../upstream.js';
 import {
   ArrivingBody,
   type PendingBody,
   isJsonType,
-  receiveBody,
+  NO_BYTES,
   requireDecoded,
   requireJsonType,
   Uploads,
 } from './body.js';
 import { type Exchange, isOk } from './exchange.js';
-import { requestTimeoutMs } from './head.js';
+import type { Answer } from './exchanges.js';
+import { hasBody, requestTimeoutMs } from './head.js';
 import { type OpenStream, OpenStreams, StreamedReply } from './streams.js';
 import { type CacheFigures, SuccessReplies } from './reply.js';
-import type { StreamEvents } from './stream-formats.js';
 
-/** The options of a transcoder that apply to single requests. */
-interface DispatcherOptions {
+interface DispatcherOptions extends OptionsInForce {
   readonly upstream: Upstream;
-  readonly guard: Guard | undefined;
-  readonly basePath: string;
-  readonly deadlineMs: number;
-  readonly maxBodyBytes: number;
-  readonly maxRequests: number;
-  readonly streamMs: number;
-  readonly maxStreams: number;
-  readonly forwarding: Forwarding;
-  readonly replyHeaders: ReplyHeaders;
-  readonly standardMethods: boolean;
-  readonly ignoredParameters: Iterable<string>;
-  readonly json: JsonOptions;
-  readonly replyCacheBytes: number;
-  readonly lenient: boolean;
-  readonly events: StreamEvents;
   /** Called with the type URL of each Any whose type the contract lacks. */
   readonly unknownType: UnknownType;
-  readonly now: () => number;
 }
 
 /** The parts that all calls share. */
@@ -71,15 +52,9 @@ interface CallParts extends DispatcherOptions {
   readonly uploads: Uploads;
 }
 
-/** The result of the look-up of a request by its method and path. */
-type RequestLookup = Lookup | { readonly outcome: 'request stream' };
-
 /** Serves HTTP requests with gRPC calls, according to the `google.api.http` annotations of a contract. */
 export class RequestDispatcher {
-  readonly #basePath: string;
-  readonly #maxRequests: number;
-  readonly #table: BindingTable;
-  readonly #requestStreams: BindingTable;
+  readonly #contract: Contract;
   /** The template of each binding, under the base path. */
   readonly #templates: ReadonlyMap<Binding, string>;
   readonly #parts: CallParts;
@@ -88,59 +63,54 @@ export class RequestDispatcher {
   #underWay = 0;
 
   constructor(contract: Contract, errors: ErrorReplies, options: DispatcherOptions) {
-    const { bindings, table, requestStreams, registry } = contract;
-    const { basePath, maxRequests, maxStreams, standardMethods, json, ignoredParameters, replyCacheBytes } =
-      options;
-    const { lenient, now, unknownType } = options;
-    this.#basePath = basePath;
-    this.#maxRequests = maxRequests;
-    this.#streams = new OpenStreams(maxStreams);
-    this.#table = table;
-    this.#requestStreams = requestStreams;
+    const { bindings, registry } = contract;
+    const { basePath, json, lenient, maxRequests, now } = options;
+    this.#contract = contract;
+    this.#streams = new OpenStreams(options.maxStreams);
     this.#templates = new Map(bindings.map((each) => [each, basePath + each.template.source]));
     this.#parts = {
       ...options,
       errors,
       registry,
-      requests: new RequestMessages(registry, { ...json, lenient }, ignoredParameters),
+      requests: new RequestMessages(registry, { ...json, lenient }, options.ignoredParameters),
       successes: new SuccessReplies(
-        standardMethods ? successRules(bindings) : new Map(),
-        new JsonOutput(registry, json, unknownType),
+        options.standardMethods ? successRules(bindings) : new Map(),
+        new JsonOutput(registry, json, options.unknownType),
         basePath,
-        replyCacheBytes,
+        options.replyCacheBytes,
       ),
       uploads: new Uploads(now, maxRequests),
     };
   }
 
-  /** Finds the binding of a request. CONNECT and `OPTIONS *` target the server as a whole (RFC 9112 3.2.3 and 3.2.4). */
-  find(verb: string, path: string): RequestLookup {
-    if (verb === 'CONNECT' || (verb === 'OPTIONS' && path === '*')) {
-      return { outcome: 'wrong verb', allowed: this.#table.verbs(), binding: undefined };
-    }
-    if (!path.startsWith(`${this.#basePath}/`)) return { outcome: 'unknown path' };
-    const inContract = path.slice(this.#basePath.length);
-    const found = this.#table.find(verb, inContract);
-    if (found.outcome === 'found') return found;
-    const isStream = this.#requestStreams.find(verb, inContract).outcome === 'found';
-    return isStream ? { outcome: 'request stream' } : found;
+  /**
+   * What answers a request; undefined if no binding has its path. CONNECT and `OPTIONS *` target the server as a whole
+   * (RFC 9112 3.2.3 and 3.2.4).
+   */
+  answerFor(verb: string, path: string): Answer | undefined {
+    const { table, requestStreams } = this.#contract;
+    if (verb === 'CONNECT' || (verb === 'OPTIONS' && path === '*'))
+      return (exchange) => otherVerb(exchange, table.verbs());
+    const { basePath } = this.#parts;
+    if (!path.startsWith(`${basePath}/`)) return undefined;
+    const inContract = path.slice(basePath.length);
+    const found = table.find(verb, inContract);
+    if (found.outcome === 'found') return (exchange) => this.#answer(exchange, found);
+    if (requestStreams.find(verb, inContract).outcome === 'found') return refuseStream;
+    if (found.outcome === 'unknown path') return undefined;
+    return (exchange) => {
+      exchange.template = this.#templates.get(found.binding);
+      return otherVerb(exchange, found.allowed);
+    };
   }
 
   /** @throws HttpFailure if no call is made, for a reason that any client may know */
-  answer(exchange: Exchange, found: RequestLookup): HttpReply | Promise<HttpReply> {
-    if (found.outcome === 'unknown path') throw pathUnknown();
-    if (found.outcome === 'request stream') throw requestStreamUnsupported();
-    exchange.template = found.binding && this.#templates.get(found.binding);
-    if (found.outcome === 'found') {
-      if (found.binding.method.methodKind !== 'unary') {
-        const open = this.#streams.open(exchange);
-        return new TranscodedCall(this.#parts, exchange, found, open).answer();
-      }
+  #answer(exchange: Exchange, found: FoundBinding): HttpReply | Promise<HttpReply> {
+    exchange.template = this.#templates.get(found.binding);
+    if (found.binding.method.methodKind === 'unary')
       return this.#counted(() => new TranscodedCall(this.#parts, exchange, found).answer());
-    }
-    const headers = { Allow: found.allowed.join(', ') };
-    if (exchange.verb === 'OPTIONS') return { status: 204, headers };
-    throw methodNotAllowed(headers);
+    const open = this.#streams.open(exchange);
+    return new TranscodedCall(this.#parts, exchange, found, open).answer();
   }
 
   get replyCache(): CacheFigures {
@@ -159,9 +129,8 @@ export class RequestDispatcher {
 
   /** @throws HttpFailure `OVERLOADED` */
   #counted(answer: () => HttpReply | Promise<HttpReply>): HttpReply | Promise<HttpReply> {
-    if (this.#underWay >= this.#maxRequests) {
-      throw overloaded(`It has ${this.#maxRequests} calls under way.`);
-    }
+    const { maxRequests } = this.#parts;
+    if (this.#underWay >= maxRequests) throw overloaded(`It has ${maxRequests} calls under way.`);
     this.#underWay += 1;
     let reply: HttpReply | Promise<HttpReply> | undefined;
     try {
@@ -174,6 +143,17 @@ export class RequestDispatcher {
   }
 }
 
+const refuseStream: Answer = () => {
+  throw requestStreamUnsupported();
+};
+
+/** @throws HttpFailure `METHOD_NOT_ALLOWED` unless the request asks for the methods that the path supports */
+function otherVerb({ verb }: Exchange, allowed: readonly string[]): HttpReply {
+  const headers = { Allow: allowed.join(', ') };
+  if (verb === 'OPTIONS') return { status: 204, headers };
+  throw methodNotAllowed(headers);
+}
+
 /** A request for a method of the contract, before it becomes a call. */
 class TranscodedCall implements PendingBody {
   readonly #parts: CallParts;
@@ -184,6 +164,8 @@ class TranscodedCall implements PendingBody {
   readonly #head;
   /** Why the headers cannot be forwarded; undefined if they can. */
   readonly #unfit: HttpFailure | undefined;
+  /** The client's time limit, in milliseconds. */
+  #timeoutMs = Infinity;
   /** The answer of the guard, which is asked only when needed, and at most once. */
   #refusal: Promise<HttpReply | undefined> | undefined;
 
@@ -233,13 +215,15 @@ class TranscodedCall implements PendingBody {
     try {
       if (this.#unfit !== undefined) throw this.#unfit;
       successes.requirePrecondition(this.#found.binding, headers);
-      this.#head.deadline = started + requestTimeoutMs(headers, deadlineMs, lenient);
+      this.#timeoutMs = requestTimeoutMs(headers, lenient);
+      this.#head.deadline = started + Math.min(this.#timeoutMs, deadlineMs);
       requireDecoded(request);
     } catch (failure) {
       return this.refusalOr(failure);
     }
-    const body = receiveBody(request, maxBodyBytes);
-    return body instanceof ArrivingBody ? this.#callLater(body) : this.#callWith(body);
+    return hasBody(headers)
+      ? this.#callLater(new ArrivingBody(request, maxBodyBytes))
+      : this.#callWith(NO_BYTES);
   }
 
   async #callLater(body: ArrivingBody): Promise<HttpReply> {
@@ -277,7 +261,7 @@ class TranscodedCall implements PendingBody {
     const { errors, events, lenient, now, streamMs, successes, upstream } = this.#parts;
     const { binding } = this.#found;
     const { headers } = this.#exchange.request;
-    const deadline = this.#exchange.started + requestTimeoutMs(headers, streamMs, lenient);
+    const deadline = this.#exchange.started + Math.min(this.#timeoutMs, streamMs);
     // Streaming methods have bindings only if the upstream has `serverStream`.
     const { serverStream } = upstream as Required<Upstream>;
     const stream = serverStream.call(upstream, { ...this.#head, message, deadline });
@@ -327,10 +311,10 @@ function bodyJson(
   }
   if (body === undefined && !lenient) throw bodyUnwanted();
   if (!lenient) requireJsonType(exchange);
-  const json = parseJsonText(bytes, (value) =>
+  const json = parseJsonText(bytes, registry, (value) =>
     typeof body === 'object'
-      ? startOf(registry, { message, json: { [body.jsonName]: value } }).to(body.jsonName)
-      : startOf(registry, { message, json: value }),
+      ? placeIn(registry, { container: message, value: { [body.jsonName]: value } }, body.jsonName)
+      : { container: message, value },
   );
   if (body !== undefined) return json;
   if (isObject(json) && Object.keys(json).length === 0) return undefined;

@@ -2,16 +2,22 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Code } from '../gen/google/rpc/code_pb.js';
 import type { HttpReply } from '../http-reply.js';
-import type { RequestObservation } from '../hooks.js';
+import type { faultless, RequestObservation } from '../hooks.js';
 import type { Cancellation, UnaryReply } from '../upstream.js';
-import { hasBody, type RequestTarget, type SentHeaders } from './head.js';
+import { hasBody, type RequestTarget, type SentHeaders, sentHeaders } from './head.js';
+
+/** What the head of a request is read with. */
+export interface Arriving extends Pick<ReturnType<typeof faultless>, 'now' | 'observer' | 'requestIdOf'> {
+  /** The names of the headers that are read as sent. */
+  readonly names: { has(lowerCaseName: string): boolean };
+}
 
 /** A request in progress, with its response. */
 export class Exchange implements Cancellation {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
-  /** When the request arrived, in milliseconds since the epoch. */
+  /** When the request arrived, in milliseconds by the clock `now`. */
   readonly started: number;
   /** The HTTP method. */
   readonly verb: string;
@@ -36,21 +42,20 @@ export class Exchange implements Cancellation {
     request: IncomingMessage,
     response: ServerResponse,
     target: RequestTarget,
-    sent: SentHeaders,
-    requestId: string,
-    started: number,
     awaitsContinue: boolean,
-    observation: RequestObservation,
+    { names, now, observer, requestIdOf }: Arriving,
   ) {
+    const { headers } = request;
+    const id = headers['x-request-id'];
     this.request = request;
     this.response = response;
-    this.requestId = requestId;
-    this.started = started;
+    this.requestId = requestIdOf(typeof id === 'string' ? id : undefined);
+    this.started = now();
     this.verb = String(request.method);
     this.target = target;
-    this.sent = sent;
+    this.sent = sentHeaders(request, names);
     this.#awaitsContinue = awaitsContinue;
-    this.observation = observation;
+    this.observation = observer.begin({ method: this.verb, headers });
   }
 
   /**
@@ -157,14 +162,10 @@ function isCallerKnown(reply: UnaryReply): boolean {
 export const MAX_UNSENT = 100;
 
 /** The requests of a transcoder that arrived before an earlier response on their connection was sent. */
-export class Pipelined {
-  count = 0;
+export interface Pipelined {
+  count: number;
+  /** Their maximum number on all connections. */
   readonly most: number;
-
-  /** @param most their maximum number on all connections. */
-  constructor(most: number) {
-    this.most = most;
-  }
 }
 
 interface Unsent {

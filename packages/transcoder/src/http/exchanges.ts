@@ -4,113 +4,84 @@ import type { ErrorReplies } from '../failures/error-reply.js';
 import { HttpFailure, internal } from '../failures/failure.js';
 import type { faultless } from '../hooks.js';
 import type { HttpReply } from '../http-reply.js';
-import { Exchange, Pipelined, RequestQueue } from './exchange.js';
+import { type Arriving, Exchange, type Pipelined, RequestQueue } from './exchange.js';
 import {
   clientFailure,
   endAfter,
   isEndOfUpload,
   requestTarget,
-  type RequestTarget,
   requireWellFormedHead,
-  sentHeaders,
   writeClientError,
 } from './head.js';
-import { Responder } from './response.js';
+import { loggedPath, writeEarlyReply, writeReply } from './response.js';
 
 /** Returns the response to a request. */
 export type Answer = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 
-/** What is known of a request when it arrives. */
-interface Arrival {
-  readonly target: RequestTarget;
-  /** Whether the client waits for 100 (RFC 9110 10.1.1) before it sends the body. */
-  readonly awaitsContinue: boolean;
-}
-
-interface ExchangesOptions extends ReturnType<typeof faultless> {
+interface ExchangesOptions extends ReturnType<typeof faultless>, Arriving {
   readonly errors: ErrorReplies;
   readonly answeredLevel: 'info' | 'debug';
   readonly maxRequests: number;
-  /** The names of the headers that are read as sent. */
-  readonly names: { has(lowerCaseName: string): boolean };
 }
+
+/** The log levels of causes by HTTP status; other causes matter only for debugging. */
+const LEVELS: Readonly<Record<number, 'error' | 'warn'>> = { 429: 'warn', 500: 'error', 503: 'warn' };
+
+/** How long bytes that arrive after the response are discarded, in milliseconds. */
+const LINGER_MS = 500;
 
 /** The way of each request from its arrival to its response. */
 export class Exchanges {
   readonly #options: ExchangesOptions;
-  readonly #responder: Responder;
   readonly #pipelined: Pipelined;
+  #lingerMs = LINGER_MS;
 
   constructor(options: ExchangesOptions) {
     this.#options = options;
-    this.#responder = new Responder({ ...options, failed: this.#failed });
-    this.#pipelined = new Pipelined(options.maxRequests);
+    this.#pipelined = { count: 0, most: options.maxRequests };
   }
 
+  /** Waits for no more bytes after later responses, since the server is closing. */
   close(): void {
-    this.#responder.close();
+    this.#lingerMs = 0;
   }
 
-  /** @param how what is known of the request. Default: its target, and that it does not wait for 100. */
+  /** @param awaitsContinue whether the client waits for 100 (RFC 9110 10.1.1) before it sends the body. */
   respond(
     request: IncomingMessage,
     response: ServerResponse,
     answer: Answer,
-    how: Partial<Arrival> = {},
+    target = requestTarget(request),
+    awaitsContinue = false,
   ): void {
-    const { target = requestTarget(request), awaitsContinue = false } = how;
-    const exchange = this.#begin(request, response, { target, awaitsContinue });
-    if (exchange === undefined) return;
+    const { socket } = request;
+    const queue = RequestQueue.of(socket);
+    if (queue.isFull(this.#pipelined)) {
+      if (!socket.destroyed)
+        this.#options.log.debug({ requestId: queue.latest?.requestId }, 'connection ends');
+      socket.destroy();
+      return;
+    }
+    const exchange = new Exchange(request, response, target, awaitsContinue, this.#options);
+    queue.begin(exchange, this.#pipelined);
     const reply = this.#reply(exchange, answer);
     if (reply instanceof Promise) {
       void reply.then(
         (given) => {
-          this.#finish(exchange, given);
+          this.#finishInTurn(exchange, given);
         },
         (error: unknown) => {
-          this.#finish(exchange, this.#failed(error, exchange));
+          this.#finishInTurn(exchange, this.#failed(error, exchange));
         },
       );
     } else if (exchange.partial) {
       // Node has not yet read the bytes that arrived with the head.
       setImmediate(() => {
-        this.#finish(exchange, reply);
+        this.#finishInTurn(exchange, reply);
       });
     } else {
-      this.#finish(exchange, reply);
+      this.#finishInTurn(exchange, reply);
     }
-  }
-
-  /** Begins an exchange; undefined if its connection has no room for one, and is ended. */
-  #begin(
-    request: IncomingMessage,
-    response: ServerResponse,
-    { target, awaitsContinue }: Arrival,
-  ): Exchange | undefined {
-    const { log, names, now, observer, requestIdOf } = this.#options;
-    const { socket, headers } = request;
-    const id = headers['x-request-id'];
-    const requestId = requestIdOf(typeof id === 'string' ? id : undefined);
-    const queue = RequestQueue.of(socket);
-    if (queue.isFull(this.#pipelined)) {
-      if (!socket.destroyed) log.debug({ requestId }, 'connection ends');
-      socket.destroy();
-      return undefined;
-    }
-    const observation = observer.begin({ method: String(request.method), headers });
-    const sent = sentHeaders(request, names);
-    const exchange = new Exchange(
-      request,
-      response,
-      target,
-      sent,
-      requestId,
-      now(),
-      awaitsContinue,
-      observation,
-    );
-    queue.begin(exchange, this.#pipelined);
-    return exchange;
   }
 
   #reply(exchange: Exchange, answer: Answer): ReturnType<Answer> {
@@ -123,20 +94,117 @@ export class Exchanges {
     }
   }
 
-  #finish(exchange: Exchange, reply: HttpReply): void {
+  #finishInTurn(exchange: Exchange, reply: HttpReply): void {
     this.#options.write(() => {
-      this.#responder.finish(exchange, reply);
+      this.#finish(exchange, reply);
     });
   }
 
-  readonly #failed = (error: unknown, { requestId }: Exchange): HttpReply => {
+  /**
+   * Writes the response of an exchange, unless it has one, and records the outcome. Never throws: a response that cannot
+   * be written is cut.
+   */
+  #finish(exchange: Exchange, reply: HttpReply): void {
+    // `onClientError` may already have responded.
+    if (exchange.written) return;
+    const { answeredByOthers, cancelled, response } = exchange;
+    exchange.written = true;
+    if (answeredByOthers) this.#record(exchange, { status: response.statusCode });
+    else if (cancelled) this.#record(exchange);
+    else this.#send(exchange, reply);
+  }
+
+  #send(exchange: Exchange, reply: HttpReply): void {
+    try {
+      const written = this.#write(exchange, reply);
+      if (written === undefined) this.#answered(exchange, reply);
+      else this.#finishLater(exchange, reply, written);
+    } catch (error) {
+      const { response } = exchange;
+      // Node refuses a header, such as one with a line break, before it has sent any. An `answer` may return nothing.
+      const { headers } = (reply as Partial<HttpReply> | undefined) ?? {};
+      if (!response.headersSent) for (const name of Object.keys(headers ?? {})) response.removeHeader(name);
+      this.#sendFailure(exchange, this.#failed(error, exchange));
+    }
+  }
+
+  #sendFailure(exchange: Exchange, failure: HttpReply): void {
+    try {
+      void this.#write(exchange, failure);
+    } catch {
+      exchange.response.destroy();
+    }
+    this.#answered(exchange, failure);
+  }
+
+  #write(exchange: Exchange, reply: HttpReply): Promise<void> | undefined {
+    const { requestId, response } = exchange;
+    return exchange.partial && reply.headers['Connection'] === undefined
+      ? writeEarlyReply(response, reply, requestId, this.#lingerMs)
+      : writeReply(response, reply, requestId);
+  }
+
+  /** Records a response with an iterable body once it has ended. */
+  #finishLater(exchange: Exchange, reply: HttpReply, written: Promise<void>): void {
+    let broken: HttpReply | undefined;
+    written.catch((error: unknown) => {
+      broken = this.#failed(error, exchange);
+      exchange.response.destroy();
+    });
+    exchange.onClose(() => {
+      try {
+        broken ??= reply.brokenOff?.();
+      } catch (error) {
+        broken = this.#failed(error, exchange);
+      }
+      if (broken === undefined && exchange.cancelled) this.#record(exchange);
+      else
+        this.#answered(exchange, { ...reply, reason: broken?.reason, cause: broken?.cause }, broken?.status);
+    });
+  }
+
+  /** @param status selects the log level of the cause. Default: the status of the reply. */
+  #answered(exchange: Exchange, reply: HttpReply, status = reply.status): void {
+    const { log, mayLog } = this.#options;
+    const { requestId, observation } = exchange;
+    const { cause } = reply;
+    const level = LEVELS[status] ?? 'debug';
+    if (cause !== undefined && (level === 'debug' || mayLog('causes')))
+      log[level]({ requestId, err: cause, ...observation.fields }, 'request failed');
+    this.#record(exchange, reply);
+  }
+
+  /** Tells the observers the outcome, and logs the request in one line. @param reply undefined if the client has disconnected */
+  #record(exchange: Exchange, reply?: Pick<HttpReply, 'status' | 'reason' | 'routine'>): void {
+    const { log, answeredLevel, mayLog, now } = this.#options;
+    exchange.end(reply);
+    const refused = reply === undefined || reply.status >= 400 || reply.reason !== undefined;
+    const level = reply?.routine === true ? 'debug' : refused ? 'info' : answeredLevel;
+    if (log.isLevelEnabled?.(level) === false) return;
+    const { requestId, verb, started, target, callerKnown, fields, observation } = exchange;
+    if (refused && level === 'info' && !mayLog(callerKnown ? 'callers' : 'unauthenticated')) return;
+    const message = reply === undefined ? 'client gone' : refused ? 'request refused' : 'request answered';
+    const line = {
+      requestId,
+      method: verb,
+      path: loggedPath(target.path),
+      status: reply?.status,
+      reason: reply?.reason,
+      ms: now() - started,
+      ...fields,
+      ...observation.fields,
+    };
+    log[level](line, message);
+  }
+
+  #failed(error: unknown, { requestId }: Exchange): HttpReply {
     const { errors } = this.#options;
     try {
       return errors.ofFailure(error instanceof HttpFailure ? error : internal(error), requestId);
     } catch (cause) {
       return errors.ofFailure(internal(cause), requestId);
     }
-  };
+  }
 
   readonly onClientError = (error: Error, socket: Duplex): void => {
     const { log } = this.#options;
@@ -157,7 +225,7 @@ export class Exchanges {
       socket.destroy();
     } else {
       const reply = this.#failed(failure, last);
-      this.#responder.finish(last, { ...reply, headers: { ...reply.headers, Connection: 'close' } });
+      this.#finish(last, { ...reply, headers: { ...reply.headers, Connection: 'close' } });
     }
   };
 

@@ -97,14 +97,6 @@ function framingUnclear(): HttpFailure {
   );
 }
 
-/** Node's parser ends the connection of such a request. */
-function lengthUnclear(): HttpFailure {
-  return malformedHeader(
-    'content-length',
-    `Must be one decimal number, without Transfer-Encoding; got ${UNCLEAR}.`,
-  );
-}
-
 /** A header of the request is invalid. */
 export function malformedHeader(
   field: string,
@@ -159,39 +151,26 @@ export function sentHeaders(
 const SECONDS_ABOVE_ZERO = /^(?=.*[1-9])[0-9]+(?:\.[0-9]+)?$/;
 
 /**
- * The client's time limit, in milliseconds, from the header `Request-Timeout: <seconds>`.
+ * The client's time limit, in milliseconds, from the header `Request-Timeout: <seconds>`; `Infinity` for none.
  *
- * @param limitMs the default, which the client cannot exceed.
  * @param lenient whether the header `Grpc-Timeout` may also set one; the shorter applies.
  * @throws HttpFailure `REQUEST_MALFORMED` if a header is not a time above zero.
  */
-export function requestTimeoutMs(headers: IncomingHttpHeaders, limitMs: number, lenient: boolean): number {
-  const ownMs = ownTimeoutMs(headers, limitMs);
-  return lenient ? grpcTimeoutMs(headers, ownMs) : ownMs;
-}
-
-function ownTimeoutMs(headers: IncomingHttpHeaders, limitMs: number): number {
+export function requestTimeoutMs(headers: IncomingHttpHeaders, lenient: boolean): number {
   const text = headers['request-timeout'];
-  if (text === undefined) return limitMs;
-  if (typeof text !== 'string' || !SECONDS_ABOVE_ZERO.test(text)) {
-    throw malformedHeader(
-      'request-timeout',
-      `Must be a decimal number of seconds above zero; got ${quoted(String(text))}.`,
-    );
-  }
-  return Math.min(Number(text) * 1000, limitMs);
+  const fits = text === undefined || (typeof text === 'string' && SECONDS_ABOVE_ZERO.test(text));
+  if (!fits) throw malformedTimeout('request-timeout', 'a decimal number of seconds above zero', text);
+  const ownMs = text === undefined ? Infinity : Number(text) * 1_000;
+  const grpc = lenient ? headers['grpc-timeout'] : undefined;
+  if (grpc === undefined) return ownMs;
+  const grpcMs = readGrpcTimeout(String(grpc));
+  if (grpcMs !== undefined) return Math.min(grpcMs, ownMs);
+  const allowed = 'one to eight digits above zero and a unit (H, M, S, m, u or n)';
+  throw malformedTimeout('grpc-timeout', allowed, grpc);
 }
 
-function grpcTimeoutMs({ 'grpc-timeout': text }: IncomingHttpHeaders, limitMs: number): number {
-  if (text === undefined) return limitMs;
-  const ms = readGrpcTimeout(String(text));
-  if (ms === undefined) {
-    throw malformedHeader(
-      'grpc-timeout',
-      `Must be one to eight digits above zero and a unit (H, M, S, m, u or n); got ${quoted(String(text))}.`,
-    );
-  }
-  return Math.min(ms, limitMs);
+function malformedTimeout(header: string, allowed: string, got: string | readonly string[]): HttpFailure {
+  return malformedHeader(header, `Must be ${allowed}; got ${quoted(String(got))}.`);
 }
 
 /** A request target (RFC 9112 3.2). */
@@ -229,7 +208,8 @@ export function clientFailure(error: Error): HttpFailure {
     );
   if (code === 'HPE_INVALID_TRANSFER_ENCODING') return framingUnclear();
   if (code === 'HPE_INVALID_CONTENT_LENGTH' || code === 'HPE_UNEXPECTED_CONTENT_LENGTH') {
-    return lengthUnclear();
+    const allowed = 'Must be one decimal number, without Transfer-Encoding';
+    return malformedHeader('content-length', `${allowed}; got ${UNCLEAR}.`);
   }
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return new HttpFailure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');

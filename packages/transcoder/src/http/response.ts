@@ -1,128 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Hooks } from '../hooks.js';
 import type { HttpReply } from '../http-reply.js';
-import type { Exchange } from './exchange.js';
-
-interface ResponderOptions extends Pick<Hooks, 'log' | 'mayLog' | 'now'> {
-  readonly answeredLevel: 'info' | 'debug';
-  /** Returns the response for an error. */
-  readonly failed: (error: unknown, exchange: Exchange) => HttpReply;
-}
-
-/** The log levels of causes by HTTP status; other causes matter only for debugging. */
-const LEVELS: Readonly<Record<number, 'error' | 'warn'>> = { 429: 'warn', 500: 'error', 503: 'warn' };
-
-/** How long bytes that arrive after the response are discarded, in milliseconds. */
-const LINGER_MS = 500;
-
-/** Writes the responses of exchanges, and records their outcomes. Never throws: a response that cannot be written is cut. */
-export class Responder {
-  readonly #options: ResponderOptions;
-  #lingerMs = LINGER_MS;
-
-  constructor(options: ResponderOptions) {
-    this.#options = options;
-  }
-
-  /** Waits for no more bytes after later responses, since the server is closing. */
-  close(): void {
-    this.#lingerMs = 0;
-  }
-
-  /** Writes the response of an exchange, unless it has one, and records the outcome. */
-  finish(exchange: Exchange, reply: HttpReply): void {
-    // `onClientError` may already have responded.
-    if (exchange.written) return;
-    const { answeredByOthers, cancelled, response } = exchange;
-    exchange.written = true;
-    if (answeredByOthers) this.#record(exchange, { status: response.statusCode });
-    else if (cancelled) this.#record(exchange);
-    else this.#send(exchange, reply);
-  }
-
-  #send(exchange: Exchange, reply: HttpReply): void {
-    try {
-      const written = this.#write(exchange, reply);
-      if (written === undefined) this.#answered(exchange, reply);
-      else this.#finishLater(exchange, reply, written);
-    } catch (error) {
-      const { response } = exchange;
-      // Node refuses a header, such as one with a line break, before it has sent any. An `answer` may return nothing.
-      const { headers } = (reply as Partial<HttpReply> | undefined) ?? {};
-      if (!response.headersSent) for (const name of Object.keys(headers ?? {})) response.removeHeader(name);
-      this.#sendFailure(exchange, this.#options.failed(error, exchange));
-    }
-  }
-
-  #sendFailure(exchange: Exchange, failure: HttpReply): void {
-    try {
-      void this.#write(exchange, failure);
-    } catch {
-      exchange.response.destroy();
-    }
-    this.#answered(exchange, failure);
-  }
-
-  #write(exchange: Exchange, reply: HttpReply): Promise<void> | undefined {
-    const { requestId, response } = exchange;
-    return exchange.partial && reply.headers['Connection'] === undefined
-      ? writeEarlyReply(response, reply, requestId, this.#lingerMs)
-      : writeReply(response, reply, requestId);
-  }
-
-  /** Records a response with an iterable body once it has ended. */
-  #finishLater(exchange: Exchange, reply: HttpReply, written: Promise<void>): void {
-    let broken: HttpReply | undefined;
-    written.catch((error: unknown) => {
-      broken = this.#options.failed(error, exchange);
-      exchange.response.destroy();
-    });
-    exchange.onClose(() => {
-      try {
-        broken ??= reply.brokenOff?.();
-      } catch (error) {
-        broken = this.#options.failed(error, exchange);
-      }
-      if (broken === undefined && exchange.cancelled) this.#record(exchange);
-      else
-        this.#answered(exchange, { ...reply, reason: broken?.reason, cause: broken?.cause }, broken?.status);
-    });
-  }
-
-  /** @param status selects the log level of the cause. Default: the status of the reply. */
-  #answered(exchange: Exchange, reply: HttpReply, status = reply.status): void {
-    const { log, mayLog } = this.#options;
-    const { requestId, observation } = exchange;
-    const { cause } = reply;
-    const level = LEVELS[status] ?? 'debug';
-    if (cause !== undefined && (level === 'debug' || mayLog('causes')))
-      log[level]({ requestId, err: cause, ...observation.fields }, 'request failed');
-    this.#record(exchange, reply);
-  }
-
-  /** Tells the observers the outcome, and logs the request in one line. @param reply undefined if the client has disconnected */
-  #record(exchange: Exchange, reply?: Pick<HttpReply, 'status' | 'reason' | 'routine'>): void {
-    const { log, answeredLevel, mayLog, now } = this.#options;
-    exchange.end(reply);
-    const refused = reply === undefined || reply.status >= 400 || reply.reason !== undefined;
-    const level = reply?.routine === true ? 'debug' : refused ? 'info' : answeredLevel;
-    if (log.isLevelEnabled?.(level) === false) return;
-    const { requestId, verb, started, target, callerKnown, fields, observation } = exchange;
-    if (refused && level === 'info' && !mayLog(callerKnown ? 'callers' : 'unauthenticated')) return;
-    const message = reply === undefined ? 'client gone' : refused ? 'request refused' : 'request answered';
-    const line = {
-      requestId,
-      method: verb,
-      path: loggedPath(target.path),
-      status: reply?.status,
-      reason: reply?.reason,
-      ms: now() - started,
-      ...fields,
-      ...observation.fields,
-    };
-    log[level](line, message);
-  }
-}
 
 /** Statuses of responses without content and without `Content-Length` (RFC 9110 8.6, 15.4.5). */
 const WITHOUT_LENGTH: ReadonlySet<number> = new Set([204, 304]);
@@ -179,37 +56,30 @@ function writeContent(
   body: Uint8Array | AsyncIterable<Uint8Array> | undefined,
   finish: (last: Uint8Array | undefined) => void,
 ): Promise<void> | undefined {
-  if (isPieces(body)) return writeEach(response, body, finish);
+  if (isPieces(body)) {
+    // The head is sent at once, since the first chunk may come much later.
+    response.flushHeaders();
+    return writeEach(response, body, finish);
+  }
   if (body === undefined || body.length <= PIECE_BYTES) finish(body);
-  else writeLarge(response, body, finish).catch(() => response.destroy());
+  else writeEach(response, [body], finish).catch(() => response.destroy());
   return undefined;
 }
 
 /** Writes each chunk once the connection has accepted the previous one. */
 async function writeEach(
   response: ServerResponse,
-  pieces: AsyncIterable<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   finish: (last: undefined) => void,
 ): Promise<void> {
-  // The head is sent at once, since the first chunk may come much later.
-  response.flushHeaders();
   if (response.req.method !== 'HEAD') {
     const write = contentWriter(response);
-    for await (const piece of pieces) {
-      await write(piece);
-      if (hasEnded(response)) break;
+    for await (const chunk of chunks) {
+      await write(chunk);
+      if (hasEnded(response)) return;
     }
   }
   finish(undefined);
-}
-
-async function writeLarge(
-  response: ServerResponse,
-  body: Uint8Array,
-  finish: (last: undefined) => void,
-): Promise<void> {
-  await contentWriter(response)(body);
-  if (!hasEnded(response)) finish(undefined);
 }
 
 /** Whether nothing more can be written: the connection has closed, or other code has ended the response. */

@@ -1,4 +1,4 @@
-import { type DescField, type JsonValue, ScalarType } from '@bufbuild/protobuf';
+import { type DescField, type JsonValue, type Registry, ScalarType } from '@bufbuild/protobuf';
 import {
   concatenated,
   type FieldViolation,
@@ -8,7 +8,7 @@ import {
   misfit,
 } from '../failures/failure.js';
 import { allowedScalar, allowedValue } from '../fields/allowed-value.js';
-import { type Place, shortened } from '../fields/message-fields.js';
+import { pathOf, type Place, placeIn, shortened } from '../fields/message-fields.js';
 import { literalValue } from '../fields/text-value.js';
 import { syntaxError } from './json-syntax.js';
 
@@ -22,6 +22,8 @@ export const MAX_DEPTH = 48;
 /** The description of a key or a parameter that is repeated. */
 export const GIVEN_AGAIN = 'Must be given once; got it again.';
 
+const HALF_CHARACTER = 'Must have only whole characters; got half of a surrogate pair.';
+
 /**
  * Parses JSON text (RFC 8259) more strictly than `JSON.parse` does: the bytes must be UTF-8 without a byte order mark,
  * no object may repeat a key, strings and keys must not contain lone surrogates, numbers must be finite, and nesting is
@@ -30,7 +32,7 @@ export const GIVEN_AGAIN = 'Must be given once; got it again.';
  * @param locate returns the place of the whole value, from which inner places are found.
  * @throws HttpFailure `REQUEST_MALFORMED`.
  */
-export function parseJsonText(bytes: Uint8Array, locate: Locate): JsonValue {
+export function parseJsonText(bytes: Uint8Array, registry: Registry, locate: Locate): JsonValue {
   const text = utf8Text(bytes);
   let value: JsonValue;
   try {
@@ -42,7 +44,7 @@ export function parseJsonText(bytes: Uint8Array, locate: Locate): JsonValue {
     });
   }
   const integers: LongInteger[] = [];
-  const violations = scan(text, () => locate(value), integers);
+  const violations = scan(text, registry, () => locate(value), integers);
   const first = violations.next();
   // At once, since the scan itself may refuse the text.
   if (first.done !== true) throw misfit(firstViolations(concatenated([first.value], violations)));
@@ -105,16 +107,20 @@ type Open = {
 );
 
 /** Scans text that `JSON.parse` has accepted for the errors that it ignores. */
-function* scan(text: string, locate: () => Place, integers: LongInteger[]): Generator<FieldViolation, void> {
+function* scan(
+  text: string,
+  registry: Registry,
+  locate: () => Place,
+  integers: LongInteger[],
+): Generator<FieldViolation, void> {
   const open: Open[] = [];
   const outside: Open = { kind: 'array', at: 0 };
-  const placeIn = (depth: number): Place => {
+  const here = (depth = open.length): Place => {
     const holder = open[depth - 1];
     if (holder === undefined) return locate();
-    holder.place ??= placeIn(depth - 1);
-    return holder.place.to(holder.at);
+    holder.place ??= here(depth - 1);
+    return placeIn(registry, holder.place, holder.at);
   };
-  const here = (description: string): FieldViolation => ({ field: placeIn(open.length).path, description });
   let inner = outside as Open;
   // Character by character: matching a pattern for each token would take three times as long.
   for (let start = 0, end = 0; start < text.length; start = end) {
@@ -123,7 +129,8 @@ function* scan(text: string, locate: () => Place, integers: LongInteger[]): Gene
     if (first === '{' || first === '[') {
       inner =
         first === '[' ? { kind: 'array', at: 0 } : { kind: 'object', keys: new Set(), at: '', keyNext: true };
-      if (open.push(inner) > MAX_DEPTH) throw nestedTooDeep();
+      if (open.push(inner) > MAX_DEPTH)
+        throw malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`);
     } else if (first === '}' || first === ']') {
       open.pop();
       inner = open.at(-1) ?? outside;
@@ -137,22 +144,21 @@ function* scan(text: string, locate: () => Place, integers: LongInteger[]): Gene
       if (inner.kind === 'object' && inner.keyNext) {
         inner.at = content;
         inner.keyNext = false;
-        if (inner.keys.has(content)) yield here(GIVEN_AGAIN);
+        if (inner.keys.has(content)) yield { field: pathOf(here()), description: GIVEN_AGAIN };
         inner.keys.add(content);
       }
-      if (LONE_SURROGATE.test(content))
-        yield here('Must have only whole characters; got half of a surrogate pair.');
+      if (LONE_SURROGATE.test(content)) yield { field: pathOf(here()), description: HALF_CHARACTER };
     } else if (first === '-' || (first >= '0' && first <= '9')) {
       NUMBER.lastIndex = start;
       NUMBER.test(text);
       end = NUMBER.lastIndex;
       const token = text.slice(start, end);
       if (!isRounded(token)) continue;
-      const place = placeIn(open.length);
+      const place = here();
       const { field } = place;
       const value = literalValue(field, token);
       if (value === undefined)
-        yield { field: place.path, description: `Must be ${allowedAt(field)}; got ${shortened(token)}.` };
+        yield { field: pathOf(place), description: `Must be ${allowedAt(field)}; got ${shortened(token)}.` };
       if (typeof value === 'string' && !Number.isSafeInteger(Number(value))) {
         integers.push({ start, end, digits: value });
       }
@@ -167,10 +173,6 @@ function endOfString(text: string, start: number): number {
     while (text.charAt(mark - 1 - backslashes) === '\\') backslashes += 1;
     if (backslashes % 2 === 0) return mark + 1;
   }
-}
-
-function nestedTooDeep(): HttpFailure {
-  return malformed(`The body is nested deeper than ${MAX_DEPTH} levels.`);
 }
 
 function allowedAt(field: DescField | undefined): string {

@@ -49,7 +49,8 @@ export class JsonViolations {
       const field = fieldsByName(message).get(key);
       const place = memberPath(path, field?.name ?? shortened(key));
       if (field === undefined) {
-        if (!this.#ignoresUnknown) yield unknownField(place, key);
+        const description = `Must be a known field; got ${quoted(key)}.`;
+        if (!this.#ignoresUnknown) yield { field: place, description };
         continue;
       }
       const oneof = value === null && !takesNull(field) ? undefined : field.oneof;
@@ -105,11 +106,6 @@ function memberPath(path: string, name: string): string {
 
 /** The field path of a body that is the whole request message, as in google/api/http.proto. */
 const WHOLE_BODY = '*';
-
-/** An object has a member that is not a field of its message. */
-function unknownField(field: string, key: string): FieldViolation {
-  return { field, description: `Must be a known field; got ${quoted(key)}.` };
-}
 
 function violation(field: string, allowed: string, got: string): FieldViolation {
   return { field: field || WHOLE_BODY, description: `Must be ${allowed}; got ${got}.` };

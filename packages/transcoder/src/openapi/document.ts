@@ -5,7 +5,7 @@ import type { Binding } from '../template/binding.js';
 import { successRules } from '../template/success-rules.js';
 import { readContract } from '../template/contract.js';
 import { ContractComments } from './contract-comments.js';
-import { ContractFacts } from './contract-facts.js';
+import { contractFacts } from './contract-facts.js';
 import type { DescriptionOptions, Security } from './description-options.js';
 import { ErrorResponses } from './error-responses.js';
 import { ERROR_SCHEMAS, errorSchemas } from './error-schemas.js';
@@ -44,14 +44,14 @@ export function describe(given: DescriptionOptions): OpenApi {
   const { info, servers, security, comments, facts, headers, failures, ...transcoding } = given;
   const described = { info, servers, security, comments, facts, headers, failures };
   checkedOptions(described, DESCRIPTION_KINDS);
-  const { options } = optionsInForce(transcoding);
+  const options = optionsInForce(transcoding);
   const { forwardedHeaders, json, standardMethods } = options;
   const serverStreams = given.upstream === undefined || given.upstream.serverStream !== undefined;
   const contract = readContract(options.descriptorSet, { ...options, serverStreams });
   const { registry, bindings, domain } = contract;
   const parts: SchemaParts = {
     comments: new ContractComments(comments ?? sourceComments(options.descriptorSet), json.protoNames),
-    facts: new ContractFacts(registry, facts),
+    facts: contractFacts(registry, facts),
     json,
     home: homeOf(bindings),
     names: new Names(ERROR_SCHEMAS),

@@ -82,7 +82,7 @@ export class MessageSchemas {
 
   /** The schema of a field's value, with its bounds. */
   field(field: DescField, form: Form): Schema {
-    const { bounds, itemBounds } = this.#parts.facts.of(field);
+    const { bounds, itemBounds } = this.#parts.facts(field);
     const single = { ...this.#single(field, form), ...itemBounds };
     if (field.fieldKind === 'list') return { type: 'array', items: single, ...bounds };
     if (field.fieldKind !== 'map') return { ...single, ...bounds };
@@ -111,7 +111,7 @@ export class MessageSchemas {
 
   /** The fields that every response has, except those to dry runs, although their types allow their absence. */
   assigned({ fields }: DescMessage): DescField[] {
-    return fields.filter((field) => this.#parts.facts.of(field).present === true);
+    return fields.filter((field) => this.#parts.facts(field).present === true);
   }
 
   #own(content: DescMessage | DescField, form: Form): Schema {
@@ -119,7 +119,7 @@ export class MessageSchemas {
   }
 
   #exampleOf(content: DescMessage | DescField, form: Form) {
-    const example = content.kind === 'field' ? this.#parts.facts.of(content).example : undefined;
+    const example = content.kind === 'field' ? this.#parts.facts(content).example : undefined;
     const message = content.kind === 'message' ? content : content.message;
     const { name } = message ?? content;
     return { name, example: example ?? (message && this.#example(message.fields, form)) };
@@ -132,7 +132,7 @@ export class MessageSchemas {
   #example(fields: readonly DescField[], form: Form): JsonObject | undefined {
     const examples = fields
       .filter((field) => form !== 'sent' || !isAssigned(field))
-      .map((field) => [this.nameOf(field), this.#parts.facts.of(field).example] as const)
+      .map((field) => [this.nameOf(field), this.#parts.facts(field).example] as const)
       .filter(([, example]) => example !== undefined);
     return examples.length === 0 ? undefined : (Object.fromEntries(examples) as JsonObject);
   }
@@ -219,7 +219,7 @@ export class MessageSchemas {
   #isPresent(field: DescField, form: Form): boolean {
     if (form === 'sent') return isRequired(field);
     const { facts, json } = this.#parts;
-    if (facts.of(field).present === true) return form === 'returned';
+    if (facts(field).present === true) return form === 'returned';
     if (field.presence !== Presence.IMPLICIT) return field.presence === Presence.LEGACY_REQUIRED;
     const { omit = 'nothing' } = json;
     const isText = field.fieldKind === 'scalar' && field.scalar === ScalarType.STRING;

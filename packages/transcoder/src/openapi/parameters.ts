@@ -29,7 +29,7 @@ export class Parameters {
 
   /** The parameter for the value of a field. */
   of(name: string, place: Parameter['in'], field: DescField): Parameter {
-    const { example } = this.#parts.facts.of(field);
+    const { example } = this.#parts.facts(field);
     return {
       name,
       in: place,

@@ -46,22 +46,14 @@ export function pageReply({ contentType, body, compressed = false, headers }: Pa
 }
 
 /** A form of a page, with its own entity tag. */
-interface Representation {
-  readonly tag: string;
-  readonly contentType: string;
-  readonly body: Uint8Array;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-function representation(body: Uint8Array, contentType: string, headers: Page['headers']): Representation {
+function representation(body: Uint8Array, contentType: string, headers: Page['headers']) {
   const tag = entityTag(body);
-  return { tag, contentType, body, headers: { ...headers, ETag: tag, 'Cache-Control': 'no-cache' } };
+  const all = { ...headers, ETag: tag, 'Cache-Control': 'no-cache' };
+  return { status: 200, headers: all, contentType, body, tag };
 }
 
-function replyWith({ tag, contentType, body, headers }: Representation, request: IncomingMessage): HttpReply {
-  return isCurrent(request.headers, tag)
-    ? { status: 304, headers }
-    : { status: 200, headers, contentType, body };
+function replyWith(page: ReturnType<typeof representation>, { headers }: IncomingMessage): HttpReply {
+  return isCurrent(headers, page.tag) ? { status: 304, headers: page.headers } : page;
 }
 
 /** Whether `Accept-Encoding` names gzip, or anything, with a weight that is not zero (RFC 9110 12.5.3). */

@@ -16,8 +16,8 @@ export type Lookup =
       readonly outcome: 'wrong verb';
       /** The HTTP methods that the path supports. */
       readonly allowed: readonly string[];
-      /** The first binding that matches the path; undefined if the target is the server as a whole. */
-      readonly binding: Binding | undefined;
+      /** The first binding that matches the path. */
+      readonly binding: Binding;
     }
   | { readonly outcome: 'unknown path' };
 
@@ -30,8 +30,8 @@ class Branch {
   oneSegment: Branch | undefined;
   /** Templates that end here. */
   readonly end: Leaf = new Map();
-  /** Templates that end with `**`, by the number of `*` behind it. */
-  readonly rest: Leaf[] = [];
+  /** Templates that end with `**`. */
+  readonly rest: Leaf = new Map();
   /** What follows `**` in other templates, the longest first. */
   readonly suffixes: Suffix[] = [];
 }
@@ -48,12 +48,10 @@ interface Suffix {
  * Paths match literally: case-sensitive except for the digits of escapes, without decoding, and without empty segments.
  * If several templates match, a literal takes precedence over `*` and `*` over `**`, from left to right, and a custom
  * verb takes precedence over the same text as part of a segment. A colon at the end does not begin a custom verb: it is
- * part of its segment. Of templates that go on behind the same `**`, those with a literal there take precedence, the longest
- * first; `*` there only says that `**` stands for more segments, so the one with the fewest does.
+ * part of its segment. Of templates that go on behind the same `**`, the longest takes precedence.
  */
 export class BindingTable {
   readonly #roots = new Map<string, Branch>();
-  readonly #verbs = new Set<string>();
 
   /** The bindings in the table, in the given order. */
   readonly bindings: readonly Binding[];
@@ -63,10 +61,7 @@ export class BindingTable {
    *   sentence that names both methods. Default: throws an Error with the sentence.
    */
   constructor(bindings: readonly Binding[], unserved: Unserved = refuse) {
-    // Those with `*` behind `**` last, since they get only what no other one matches.
-    const inOrder = [...bindings].sort((one, other) => starsBehind(one) - starsBehind(other));
-    const added = new Set(inOrder.filter((binding) => this.#add(binding, unserved)));
-    this.bindings = bindings.filter((binding) => added.has(binding));
+    this.bindings = bindings.filter((binding) => this.#add(binding, unserved));
   }
 
   /** Finds the binding for an HTTP method and the raw path of a request. HEAD also finds the bindings of GET. */
@@ -80,31 +75,31 @@ export class BindingTable {
         others.push(...leaf.values());
       }
     }
-    if (others.length === 0) return { outcome: 'unknown path' };
-    const allowed = withImpliedVerbs(others.map((binding) => binding.verb));
-    return { outcome: 'wrong verb', allowed, binding: others[0] };
+    const [binding] = others;
+    if (binding === undefined) return { outcome: 'unknown path' };
+    return {
+      outcome: 'wrong verb',
+      allowed: withImpliedVerbs(others.map(({ verb: each }) => each)),
+      binding,
+    };
   }
 
   /** All HTTP methods that any path supports. */
   verbs(): string[] {
-    return withImpliedVerbs([...this.#verbs]);
+    return withImpliedVerbs(this.bindings.map(({ verb }) => verb));
   }
 
   /** @returns whether the binding was added. */
   #add(binding: Binding, unserved: Unserved): boolean {
     const { segments, customVerb, source } = binding.template;
-    const root = ensure(this.#roots, customVerb);
-    const leaf = leafOf(root, segments);
-    const other = [leaf, ...broaderLeaves(root, segments)]
-      .find((each) => each.has(binding.verb))
-      ?.get(binding.verb);
+    const [leaf, broader] = leavesOf(ensure(this.#roots, customVerb), segments);
+    const other = leaf.get(binding.verb) ?? broader?.get(binding.verb);
     if (other !== undefined) {
       const [name, first] = [binding, other].map(({ method }) => `${method.parent.typeName}.${method.name}`);
       unserved(`${name}: ${binding.verb} ${source} is bound to ${first}, which comes first.`);
       return false;
     }
     leaf.set(binding.verb, binding);
-    this.#verbs.add(binding.verb);
     return true;
   }
 }
@@ -117,31 +112,15 @@ function ensure(branches: Map<string, Branch>, key: string): Branch {
   return branch;
 }
 
-/** A template in three parts: the segments before `**`, and those behind it; undefined for a template without. */
-function parts(
-  segments: readonly Segment[],
-): [before: readonly Segment[], behind: readonly Segment[] | undefined] {
+/** The place of a template, created if necessary, and that of templates with the same requests and more, if there is one. */
+function leavesOf(root: Branch, segments: readonly Segment[]): [own: Leaf, broader?: Leaf] {
   const rest = segments.indexOf('**');
-  return rest < 0 ? [segments, undefined] : [segments.slice(0, rest), segments.slice(rest + 1)];
-}
-
-/** The number of `*` that are all that follows `**`; 0 for any other template. */
-function starsBehind({ template }: Binding): number {
-  const [, behind = []] = parts(template.segments);
-  return behind.every((segment) => segment === '*') ? behind.length : 0;
-}
-
-/** The place of a template, created if necessary. */
-function leafOf(root: Branch, segments: readonly Segment[]): Leaf {
-  const [before, behind] = parts(segments);
-  const branch = descend(root, before);
-  if (behind === undefined) return branch.end;
-  if (behind.some((segment) => segment !== '*')) return descend(suffixOf(branch, behind.length), behind).end;
-  const { length } = behind;
-  while (branch.rest.length < length) branch.rest.push(new Map());
-  const leaf: Leaf = branch.rest[length] ?? new Map<string, Binding>();
-  branch.rest[length] = leaf;
-  return leaf;
+  if (rest < 0) return [descend(root, segments).end];
+  const branch = descend(root, segments.slice(0, rest));
+  const behind = segments.slice(rest + 1);
+  if (behind.length === 0) return [branch.rest];
+  const { end } = descend(suffixOf(branch, behind.length), behind);
+  return behind.every((segment) => segment === '*') ? [end, branch.rest] : [end];
 }
 
 function descend(root: Branch, segments: readonly Segment[]): Branch {
@@ -159,17 +138,6 @@ function suffixOf({ suffixes }: Branch, length: number): Branch {
   suffixes.push(suffix);
   suffixes.sort((one, other) => other.length - one.length);
   return suffix.root;
-}
-
-/** The places of the templates that match every path of a template with only `*` behind `**`, and take precedence. */
-function broaderLeaves(root: Branch, segments: readonly Segment[]): Leaf[] {
-  const [before, behind = []] = parts(segments);
-  if (behind.length === 0 || behind.some((segment) => segment !== '*')) return [];
-  const leaves: Leaf[] = [];
-  let branch: Branch | undefined = descend(root, before);
-  for (let stars = behind.length; branch !== undefined && stars >= 0; stars -= 1, branch = branch.oneSegment)
-    leaves.push(...branch.rest.slice(0, stars + 1));
-  return leaves;
 }
 
 /** The two ways to read a path: with its last colon as the start of a custom verb, and without. */
@@ -195,11 +163,11 @@ function matches(branch: Branch, segments: readonly string[], index: number): Le
   if (segment === undefined) leaves.push(branch.end);
   else if (branch.oneSegment !== undefined) leaves.push(...matches(branch.oneSegment, segments, index + 1));
   const { rest, suffixes } = branch;
-  if ((rest.length === 0 && suffixes.length === 0) || segments.includes('', index)) return leaves;
+  if ((rest.size === 0 && suffixes.length === 0) || segments.includes('', index)) return leaves;
   const left = segments.length - index;
   for (const { length, root } of suffixes)
     if (length <= left) leaves.push(...matches(root, segments, segments.length - length));
-  leaves.push(...rest.slice(0, left + 1));
+  leaves.push(rest);
   return leaves;
 }
 

@@ -72,7 +72,8 @@ function readSet(bytes: Uint8Array): FileDescriptorSet {
   }
 }
 
-const WELL_KNOWN = [
+/** The files of the well-known types that an Any often holds. */
+export const WELL_KNOWN = [
   file_google_protobuf_any,
   file_google_protobuf_duration,
   file_google_protobuf_empty,

@@ -89,11 +89,6 @@ export function spans({ start, end }: Variable, index: number, { length }: reado
   return indexIn(start, length) <= index && index < indexIn(end, length);
 }
 
-/** Whether a segment of a template is the first of a variable. */
-function isStart({ start }: Variable, index: number, { length }: readonly Segment[]): boolean {
-  return indexIn(start, length) === index;
-}
-
 function indexIn(place: number, length: number): number {
   return place < 0 ? place + length : place;
 }
@@ -136,7 +131,8 @@ export function expandPathTemplate(template: PathTemplate, values: readonly stri
     const variable = template.variables[found];
     const { [found]: value = '' } = values;
     if (variable === undefined) parts.push(segment);
-    else if (isStart(variable, index, template.segments)) parts.push(escapeValue(variable, value));
+    else if (indexIn(variable.start, template.segments.length) === index)
+      parts.push(escapeValue(variable, value));
   });
   return `/${parts.join('/')}${template.customVerb && `:${template.customVerb}`}`;
 }

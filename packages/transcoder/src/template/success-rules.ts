@@ -35,13 +35,7 @@ export interface ResourcePath {
  *   revalidated.
  */
 export function successRules(bindings: readonly Binding[]): Map<Binding, SuccessRule> {
-  const getters = new Map<string, Binding[]>();
-  for (const binding of bindings) {
-    if (binding.verb !== 'GET') continue;
-    const others = getters.get(binding.callPath);
-    if (others === undefined) getters.set(binding.callPath, [binding]);
-    else others.push(binding);
-  }
+  const getters = bindings.filter(({ verb }) => verb === 'GET');
   return new Map(
     bindings.map((binding) => {
       const { method, verb } = binding;
@@ -69,15 +63,12 @@ export function successRules(bindings: readonly Binding[]): Map<Binding, Success
   );
 }
 
-/** @param getters the bindings of GET, by the path of their call. */
-function resourcePath(
-  getters: ReadonlyMap<string, readonly Binding[]>,
-  { method }: Binding,
-): ResourcePath | undefined {
+/** @param getters the bindings of GET. */
+function resourcePath(getters: readonly Binding[], { method }: Binding): ResourcePath | undefined {
   const resource = method.output;
-  const named = getters.get(`/${method.parent.typeName}/Get${resource.name}`) ?? [];
-  for (const { method: getter, template } of named) {
-    if (getter.output !== resource) continue;
+  const callPath = `/${method.parent.typeName}/Get${resource.name}`;
+  for (const { method: getter, callPath: named, template } of getters) {
+    if (named !== callPath || getter.output !== resource) continue;
     const fields = template.variables.map(({ fieldPath }) =>
       identifyingField(method.output.fields, fieldPath, resource.name),
     );

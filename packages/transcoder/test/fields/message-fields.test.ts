@@ -3,16 +3,18 @@ import { describe, expect, it } from 'vitest';
 import {
   fieldsByName,
   type JsonStep,
+  pathOf,
   type Place,
+  placeIn,
   shortened,
-  startOf,
 } from '../../src/fields/message-fields.js';
 import { messageType, registry } from '../support/library-contract.js';
 
-function placeIn(json: JsonValue, steps: readonly JsonStep[]): Place {
-  const start = startOf(registry, { message: messageType('Everything'), json });
-  return steps.reduce<Place>((place, step) => place.to(step), start);
-}
+const placeAt = (value: JsonValue, steps: readonly JsonStep[]): Place =>
+  steps.reduce<Place>((place, step) => placeIn(registry, place, step), {
+    value,
+    container: messageType('Everything'),
+  });
 
 describe('the fields of a message', () => {
   it('are found by proto name and by JSON name', () => {
@@ -35,7 +37,7 @@ describe('a field path', () => {
     { steps: ['struct', 'anyKey', 3], path: 'struct.anyKey[3]' },
     { steps: ['noField', 'noOther'], path: 'noField.noOther' },
   ] satisfies { steps: JsonStep[]; path: string }[])('of $steps is $path', ({ steps, path }) => {
-    expect(placeIn({}, steps).path).toBe(path);
+    expect(pathOf(placeAt({}, steps))).toBe(path);
   });
 });
 
@@ -67,8 +69,8 @@ describe('a place in an Any', () => {
   ] satisfies { json: JsonValue; steps: JsonStep[]; path: string; field: string | undefined }[])(
     '$steps is $path, of the field $field',
     ({ json, steps, path, field }) => {
-      const place = placeIn(json, steps);
-      expect(place.path).toBe(path);
+      const place = placeAt(json, steps);
+      expect(pathOf(place)).toBe(path);
       expect(place.field && `${place.field.parent.typeName}.${place.field.name}`).toBe(field);
     },
   );

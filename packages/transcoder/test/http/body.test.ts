@@ -42,43 +42,22 @@ function reasonIn(received: string): unknown {
   return reasonOf({ text: received.split('\r\n\r\n').at(-1) ?? '' });
 }
 
-/** A library that counts its calls and its guard checks. */
-function counted(): { upstream: Upstream; guard: Guard; calls: UnaryCall[]; guarded: () => number } {
+/** A library that counts its calls and its guard checks. @param admitsAll whether everybody is a member. */
+function counted(admitsAll = false) {
   const library = new LibraryServer();
   const calls: UnaryCall[] = [];
   let guarded = 0;
-  return {
-    calls,
-    guarded: () => guarded,
-    upstream: {
-      unary: (call) => {
-        calls.push(call);
-        return library.unary(call);
-      },
-    },
-    guard: (call) => {
-      guarded += 1;
-      return library.guard(call);
-    },
+  const judged = <Call extends Pick<UnaryCall, 'metadata'>>(call: Call): Call =>
+    admitsAll ? { ...call, metadata: new Map(call.metadata).set('authorization', MEMBER) } : call;
+  const unary: Upstream['unary'] = (call) => {
+    calls.push(call);
+    return library.unary(judged(call));
   };
-}
-
-/** The same with a guard that admits everybody, and for which everybody is a member. */
-function admittingAll(): ReturnType<typeof counted> {
-  const { upstream, ...library } = counted();
-  let guarded = 0;
-  return {
-    ...library,
-    upstream: {
-      unary: (call) =>
-        upstream.unary({ ...call, metadata: new Map(call.metadata).set('authorization', MEMBER) }),
-    },
-    guard: () => {
-      guarded += 1;
-      return { code: Code.OK, details: '', answered: true };
-    },
-    guarded: () => guarded,
+  const guard: Guard = (call) => {
+    guarded += 1;
+    return library.guard(judged(call));
   };
+  return { calls, guarded: () => guarded, upstream: { unary }, guard };
 }
 
 describe('a body', () => {
@@ -361,7 +340,7 @@ describe('requests in progress', () => {
     'take at most $most of $maxRequests places while they arrive, so that complete ones find a place',
     async (given) => {
       const { maxRequests, most, why } = given;
-      const { guarded, calls, ...server } = admittingAll();
+      const { guarded, calls, ...server } = counted(true);
       const gateway = await openTranscoder({ ...server, maxRequests, deadlineMs: NEVER_MS });
       const held = Array.from({ length: most }, (_, caller) => arrive(gateway, caller));
       await expect.poll(guarded).toBe(most);
@@ -381,7 +360,7 @@ describe('requests in progress', () => {
   );
 
   it('take at most a quarter of these places for one caller while they arrive, and others find a place', async () => {
-    const { guarded, guard, upstream } = admittingAll();
+    const { guarded, guard, upstream } = counted(true);
     const gateway = await openTranscoder({ guard, upstream, maxRequests: 16, deadlineMs: NEVER_MS });
     const held = [arrive(gateway, 1), arrive(gateway, 1)];
     await expect.poll(guarded).toBe(2);
@@ -398,7 +377,7 @@ describe('requests in progress', () => {
   });
 
   it('take no place while they arrive before the guard has admitted them', async () => {
-    const { guarded, guard, upstream } = admittingAll();
+    const { guarded, guard, upstream } = counted(true);
     const asking: Guard = (call) =>
       call.metadata.get('authorization') === 'Bearer 0' ? new Promise(() => undefined) : guard(call);
     const gateway = await openTranscoder({ upstream, guard: asking, maxRequests: 8, deadlineMs: NEVER_MS });

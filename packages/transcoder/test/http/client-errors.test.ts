@@ -85,20 +85,8 @@ describe('a request that breaks a rule of HTTP', () => {
     malformed('Host is repeated', head(get, 'Host: a', 'Host: a', CLOSE), 'host'),
     malformed('Host is repeated in HTTP/1.0', head(`GET ${BOOK} HTTP/1.0`, 'Host: a', 'Host: b'), 'host'),
     ...[
-      'a b',
-      'a, b',
-      'a/b',
-      'a@b',
-      'a?b',
-      'a:b',
-      'a:80:80',
-      '%zz',
-      '[::1',
-      '[g::]',
-      '[]',
-      '::1',
-      '\u00e4',
-      'a\\b',
+      ...['a b', 'a, b', 'a/b', 'a@b', 'a?b', 'a:b', 'a:80:80', 'a\\b'],
+      ...['%zz', '[::1', '[g::]', '[]', '::1', '\u00e4'],
     ].map((host) => malformed(`Host is ${host}`, head(get, `Host: ${host}`, CLOSE), 'host')),
     malformed(
       'Host is malformed and the path is unknown',
@@ -222,16 +210,8 @@ describe('a request that breaks a rule of HTTP', () => {
 describe('a request that HTTP allows', () => {
   it.each([
     ...[
-      'x',
-      'X-1.example_.~',
-      'x:8080',
-      'x:',
-      '',
-      '127.0.0.1:1',
-      '[::1]',
-      '[::ffff:1.2.3.4]:80',
-      '[v1.a:b]',
-      'a%2Fb',
+      ...['x', 'X-1.example_.~', 'x:8080', 'x:', '', 'a%2Fb'],
+      ...['127.0.0.1:1', '[::1]', '[::ffff:1.2.3.4]:80', '[v1.a:b]'],
     ].map((host) => ({
       why: `Host is "${host}"`,
       bytes: head(`GET ${BOOK} HTTP/1.1`, `Host: ${host}`, CLOSE),

@@ -6,7 +6,7 @@ import { loggedPath } from '../../src/http/response.js';
 import type { LogKind } from '../../src/hooks.js';
 import { createTranscoder } from '../../src/transcoder.js';
 import type { Upstream } from '../../src/upstream.js';
-import { errorOf, httpRequest, type HttpResponse, rawExchange } from '../support/http-request.js';
+import { httpRequest, type HttpResponse, rawExchange } from '../support/http-request.js';
 import { libraryDescriptorSet } from '../support/library-contract.js';
 import { LibraryServer, MEMBER } from '../support/library-server.js';
 import { openTranscoder, type RunningTranscoder } from '../support/library-transcoder.js';
@@ -121,32 +121,6 @@ describe('log lines', () => {
     await httpRequest(origin, debug);
     await rawExchange(origin, 'nonsense\r\n\r\n');
     expect(gateway.log.map(({ level, fields }) => fields['status'] ?? level)).toEqual(statuses);
-  });
-});
-
-describe('an upstream that violates its interface', () => {
-  it.each([
-    { why: 'rejects', unary: () => Promise.reject(new Error('secret')) },
-    {
-      why: 'throws',
-      unary: () => {
-        throw new Error('secret');
-      },
-    },
-    {
-      why: 'returns OK without a message',
-      unary: () => ({ code: Code.OK, details: '', answered: true }),
-    },
-  ])('is INTERNAL with a fixed message and one log line if it $why', async ({ unary }) => {
-    const gateway = await openTranscoder({ upstream: { unary }, maxRequests: 1 });
-    const response = await asMember(gateway, '/v1/shelves/1');
-    expect(response.status).toBe(500);
-    expect(errorOf(response)).toMatchObject({ status: 'INTERNAL', message: 'An internal error occurred.' });
-    expect(gateway.log.filter(({ level }) => level === 'error')).toMatchObject([
-      { fields: { requestId: response.headers['x-request-id'], err: expect.any(Error) as Error } },
-    ]);
-    // Its place is free again.
-    expect((await asMember(gateway, '/v1/shelves/1')).status).toBe(500);
   });
 });
 

@@ -25,8 +25,18 @@ function entry(number: number): Buffer {
   return feedMessage('Entry', { number });
 }
 
+/** The reason of the error in the line after the first message. */
+const reasonAtEnd = (text: string): unknown => reasonOf({ text: text.split('\n')[1] ?? '' });
+
 function endsWith(code: status, details = 'It failed.'): (call: FeedCall) => void {
   return (call) => void call.emit('error', { code, details });
+}
+
+/** Sends headers with a quota. */
+function sendQuota(call: FeedCall): void {
+  const metadata = new Metadata();
+  metadata.set('x-quota', '3');
+  call.sendMetadata(metadata);
 }
 
 /** Sends two messages and ends with OK. */
@@ -269,15 +279,9 @@ describe('a stream', () => {
   it('sends only the head for HEAD, and its call is cancelled', async () => {
     const { answer, gone } = endless();
     const feed = await startFeed(answer);
-    const {
-      status: code,
-      headers,
-      text,
-    } = await httpRequest(feed.origin, {
-      method: 'HEAD',
-      path: ENTRIES,
-    });
-    expect([code, headers['content-type'], text]).toEqual([200, 'application/x-ndjson', '']);
+    const { headers, ...head } = await httpRequest(feed.origin, { method: 'HEAD', path: ENTRIES });
+    expect(head).toMatchObject({ status: 200, text: '' });
+    expect(headers['content-type']).toBe('application/x-ndjson');
     await gone;
     expect(feed.outcomes).toMatchObject([{ status: 200, reason: undefined }]);
   });
@@ -297,9 +301,7 @@ describe('a failing stream', () => {
   it('is a regular error response even after the headers of its server', async () => {
     const feed = await startFeed(
       (call) => {
-        const metadata = new Metadata();
-        metadata.set('x-quota', '3');
-        call.sendMetadata(metadata);
+        sendQuota(call);
         setImmediate(endsWith(status.UNAUTHENTICATED), call);
       },
       { responseHeaders: new Map([['x-quota', 'X-Quota']]) },
@@ -318,8 +320,7 @@ describe('a failing stream', () => {
     expect(feed.outcomes).toEqual([]);
     fail();
     await ended;
-    const [, line = ''] = text().split('\n');
-    expect(reasonOf({ text: line })).toBe('ABORTED');
+    expect(reasonAtEnd(text())).toBe('ABORTED');
     expect(feed.outcomes).toMatchObject([{ status: 200, reason: 'ABORTED' }]);
     expect(feed.log).toMatchObject([
       { level: 'info', message: 'request refused', fields: { status: 200, reason: 'ABORTED' } },
@@ -343,8 +344,7 @@ describe('a failing stream', () => {
     await expect.poll(text).toBe(`${ONE}\n`);
     feed.kill();
     await ended;
-    const [, line = ''] = text().split('\n');
-    expect(reasonOf({ text: line })).toBe('UPSTREAM_UNAVAILABLE');
+    expect(reasonAtEnd(text())).toBe('UPSTREAM_UNAVAILABLE');
     expect(feed.log).toMatchObject([
       { level: 'warn', message: 'request failed' },
       { level: 'info', message: 'request refused', fields: { status: 200, reason: 'UPSTREAM_UNAVAILABLE' } },
@@ -361,8 +361,7 @@ describe('a failing stream', () => {
     await expect.poll(text).toBe(`${ONE}\n`);
     goOn();
     await ended;
-    const [, line = ''] = text().split('\n');
-    expect([response.status, reasonOf({ text: line })]).toEqual([200, 'INTERNAL']);
+    expect([response.status, reasonAtEnd(text())]).toEqual([200, 'INTERNAL']);
     expect(feed.log.filter(({ level }) => level === 'error')).toHaveLength(1);
   });
 });
@@ -372,9 +371,7 @@ describe('the head of a stream without messages', () => {
     const { promise: continued, resolve: goOn } = new Deferred();
     const feed = await startFeed(
       (call) => {
-        const metadata = new Metadata();
-        metadata.set('x-quota', '3');
-        call.sendMetadata(metadata);
+        sendQuota(call);
         void continued.then(() => {
           sendTwo(call);
         });
@@ -537,8 +534,7 @@ describe('the time limit of a stream', () => {
     await expect.poll(text).toBe(`${ONE}\n`);
     vi.advanceTimersByTime(60_000);
     await ended;
-    const [, line = ''] = text().split('\n');
-    expect(reasonOf({ text: line })).toBe('DEADLINE_EXCEEDED');
+    expect(reasonAtEnd(text())).toBe('DEADLINE_EXCEEDED');
     await gone;
   });
 
@@ -558,8 +554,7 @@ describe('the time limit of a stream', () => {
     expect(await rawExchange(feed.origin, UNFINISHED)).toMatch(/^HTTP\/1\.1 504 /);
     fail();
     await ended;
-    const [, line = ''] = text().split('\n');
-    expect(reasonOf({ text: line })).toBe('ABORTED');
+    expect(reasonAtEnd(text())).toBe('ABORTED');
   });
 
   it.each([
@@ -613,8 +608,7 @@ describe('a server that shuts down', () => {
     feed.end();
     await ended;
     await gone;
-    const [, line = ''] = text().split('\n');
-    expect(reasonOf({ text: line })).toBe('SHUTTING_DOWN');
+    expect(reasonAtEnd(text())).toBe('SHUTTING_DOWN');
     const later = await httpRequest(feed.origin, { path: ENTRIES });
     expect([later.status, reasonOf(later)]).toEqual([503, 'SHUTTING_DOWN']);
     expect(feed.outcomes).toMatchObject([

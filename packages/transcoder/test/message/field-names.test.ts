@@ -85,7 +85,7 @@ describe('a field whose JSON name', () => {
   });
 
   it.each(['x=a', 'x.y=a', 'a.b.c=a', 'a.=a', '.a=a', 'toString=a'])('is %s is unknown', (query) => {
-    expect(() => requestOf('/v1', ['v1'], query)).toThrow('does not fit the method');
+    expect(() => requestOf('/v1', ['v1'], query)).toThrow('The request is not valid.');
   });
 });
 
@@ -101,11 +101,11 @@ describe('a NullValue in a query', () => {
 
   it.each(['', 'Null', 'NULL', '"null"'])('is no other text, such as %j', (value) => {
     const read = () => library.read(binding, { segments: [], query: `null_value=${value}`, body: undefined });
-    expect(read).toThrow('does not fit the method');
+    expect(read).toThrow('The request is not valid.');
   });
 
   it('is the text of no other enum', () => {
     const read = () => library.read(binding, { segments: [], query: 'genre=null', body: undefined });
-    expect(read).toThrow('does not fit the method');
+    expect(read).toThrow('The request is not valid.');
   });
 });

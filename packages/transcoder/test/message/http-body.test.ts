@@ -189,7 +189,7 @@ describe('the JSON form of a google.api.HttpBody, as a request', () => {
     });
     expect(errorOf(refused)).toMatchObject({
       code: 400,
-      message: 'The request does not fit the method. content.data: Must be a string in base64; got "?".',
+      message: 'The request is not valid. content.data: Must be a string in base64; got "?".',
     });
   });
 });

@@ -1,30 +1,16 @@
-import type { DescriptorProto, FieldDescriptorProto, FileDescriptorProto } from '@bufbuild/protobuf/wkt';
+import type { DescriptorProto, FileDescriptorProto } from '@bufbuild/protobuf/wkt';
 import type { TimeSlices } from './time-slices.js';
 import { type FileSymbol, symbolFor, type TypeUse, typeUses } from './symbols.js';
 
 /**
- * Completes a file that lacks what protoc adds, such as those that the npm package `@grpc/reflection` sends: fields get
- * their JSON names. The same package lists extensions among the fields of the message that they extend, under names
- * with a leading dot, which are removed.
+ * Removes what are no fields: the npm package `@grpc/reflection` lists extensions among the fields of the message that
+ * they extend, under names with a leading dot.
  */
-export function completeFile({ messageType, extension }: FileDescriptorProto): void {
-  messageType.forEach(completeMessage);
-  extension.forEach(completeField);
-}
-
-function completeMessage(message: DescriptorProto): void {
-  message.field = message.field.filter(({ name }) => !name.startsWith('.'));
-  message.field.forEach(completeField);
-  message.nestedType.forEach(completeMessage);
-}
-
-function completeField(field: FieldDescriptorProto): void {
-  if (field.jsonName === '') field.jsonName = jsonName(field.name);
-}
-
-/** The default JSON name of a field: `created_at` becomes `createdAt`. */
-function jsonName(name: string): string {
-  return name.replace(/_+(.?)/g, (_, next: string) => next.toUpperCase());
+export function removeExtensions(messages: readonly DescriptorProto[]): void {
+  for (const message of messages) {
+    message.field = message.field.filter(({ name }) => !name.startsWith('.'));
+    removeExtensions(message.nestedType);
+  }
 }
 
 /** A place where a file names a type, with the type or the reason why there is none. */
@@ -53,7 +39,7 @@ export async function linkFiles(
       for (const use of uses) {
         const target = symbolFor(use, symbols);
         if (target === undefined) {
-          const type = use.written.replace(/^\./, '') || 'a type without a name';
+          const type = use.written.replace(/^\./, '');
           links.push({ use, target, reason: `it needs ${type}, which the server does not describe${where}` });
           continue;
         }
@@ -73,24 +59,17 @@ export async function linkFiles(
  */
 export function inOrder(files: readonly FileDescriptorProto[]): FileDescriptorProto[] {
   const byName = new Map(files.map((file) => [file.name, file]));
-  const ordered = new Set<FileDescriptorProto>();
+  const ordered = new Map<string, FileDescriptorProto>();
   const entered = new Set<FileDescriptorProto>();
-  const isOrdered = (file?: FileDescriptorProto): boolean => file !== undefined && ordered.has(file);
-  // A stack of its own, since a chain of imports may be longer than the call stack.
-  const open = [...files].reverse();
-  for (let file = open.at(-1); file !== undefined; file = open.at(-1)) {
-    if (!entered.has(file)) {
-      entered.add(file);
-      const imported = file.dependency.map((name) => byName.get(name)).filter((each) => each !== undefined);
-      open.push(...imported.filter((each) => !entered.has(each)).reverse());
-      continue;
-    }
-    open.pop();
-    if (ordered.has(file)) continue;
-    keepImports(file, (name) => isOrdered(byName.get(name)));
-    ordered.add(file);
-  }
-  return [...ordered];
+  const add = (file: FileDescriptorProto | undefined): void => {
+    if (file === undefined || entered.has(file)) return;
+    entered.add(file);
+    for (const name of file.dependency) add(byName.get(name));
+    keepImports(file, (name) => ordered.has(name));
+    ordered.set(file.name, file);
+  };
+  files.forEach(add);
+  return [...ordered.values()];
 }
 
 /** Public and weak imports are indexes into the list of imports, so they are updated. */

@@ -10,20 +10,12 @@ import {
   toBinary,
 } from '@bufbuild/protobuf';
 import {
-  type DescriptorProto,
   DescriptorProtoSchema,
   EnumDescriptorProtoSchema,
-  file_google_protobuf_any,
   file_google_protobuf_api,
   file_google_protobuf_descriptor,
-  file_google_protobuf_duration,
-  file_google_protobuf_empty,
-  file_google_protobuf_field_mask,
   file_google_protobuf_source_context,
-  file_google_protobuf_struct,
-  file_google_protobuf_timestamp,
   file_google_protobuf_type,
-  file_google_protobuf_wrappers,
   type FileDescriptorProto,
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
@@ -34,7 +26,8 @@ import { file_google_api_http } from '../../gen/google/api/http_pb.js';
 import { file_google_rpc_code } from '../../gen/google/rpc/code_pb.js';
 import { file_google_rpc_error_details } from '../../gen/google/rpc/error_details_pb.js';
 import { file_google_rpc_status } from '../../gen/google/rpc/status_pb.js';
-import { completeFile } from './link-files.js';
+import { WELL_KNOWN } from '../../template/descriptor-set.js';
+import { removeExtensions } from './link-files.js';
 import type { TimeSlices } from './time-slices.js';
 import { ReflectionError } from './reflection-error.js';
 import type { Question, ReflectionStream } from './reflection-stream.js';
@@ -125,8 +118,10 @@ export class ReflectedFiles {
     const { files, reasons } = await validFiles(known, this.#slices);
     const parts: Uint8Array[] = [];
     // Sets in a row are one set.
-    for await (const file of this.#slices.of(files, 1))
-      parts.push(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [...file] })));
+    for (const file of files) {
+      parts.push(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] })));
+      await this.#slices.pause();
+    }
     return { descriptorSet: Buffer.concat(parts), reasons };
   }
 
@@ -168,7 +163,7 @@ export class ReflectedFiles {
    * that it lacks.
    */
   #add(file: FileDescriptorProto): void {
-    completeFile(file);
+    removeExtensions(file.messageType);
     file.messageType = file.messageType.filter(this.#isNew(file, DescriptorProtoSchema));
     file.enumType = file.enumType.filter(this.#isNew(file, EnumDescriptorProtoSchema));
     file.service = file.service.filter(this.#isNew(file, ServiceDescriptorProtoSchema));
@@ -199,35 +194,21 @@ export class ReflectedFiles {
   }
 }
 
-/** The longest package, and the longest name of a message, in characters. */
-const MAX_NAME = 255;
-
-/** @returns undefined if the bytes are not a file, or one with names that are too long to compare many of them. */
+/** @returns undefined if the bytes are not a file. */
 function readFile(bytes: Uint8Array): FileDescriptorProto | undefined {
   try {
-    const file = fromBinary(FileDescriptorProtoSchema, bytes);
-    return file.package.length <= MAX_NAME && haveShortNames(file.messageType) ? file : undefined;
+    return fromBinary(FileDescriptorProtoSchema, bytes);
   } catch {
     return undefined;
   }
 }
 
-function haveShortNames(messages: readonly DescriptorProto[]): boolean {
-  return messages.every(({ name, nestedType }) => name.length <= MAX_NAME && haveShortNames(nestedType));
-}
-
 const OWN = createRegistry(
-  file_google_protobuf_any,
+  ...WELL_KNOWN,
   file_google_protobuf_api,
   file_google_protobuf_descriptor,
-  file_google_protobuf_duration,
-  file_google_protobuf_empty,
-  file_google_protobuf_field_mask,
   file_google_protobuf_source_context,
-  file_google_protobuf_struct,
-  file_google_protobuf_timestamp,
   file_google_protobuf_type,
-  file_google_protobuf_wrappers,
   file_google_api_http,
   file_google_rpc_code,
   file_google_rpc_error_details,

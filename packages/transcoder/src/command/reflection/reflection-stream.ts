@@ -20,7 +20,8 @@ type Answer = ServerReflectionResponse['messageResponse'];
 export class ReflectionStream {
   readonly #call: ClientDuplexStream<ServerReflectionRequest, ServerReflectionResponse>;
   readonly #answers: AsyncIterator<ServerReflectionResponse, undefined>;
-  #headers: Metadata | undefined;
+  /** The headers of the response; undefined if there are none. */
+  headers: Metadata | undefined;
 
   /**
    * @param deadline of the whole call, in milliseconds since the epoch.
@@ -42,16 +43,11 @@ export class ReflectionStream {
       { deadline },
     );
     this.#call.on('metadata', (headers) => {
-      this.#headers = headers;
+      this.headers = headers;
     });
     // The next read rejects with the error.
     this.#call.on('error', () => undefined);
     this.#answers = this.#call[Symbol.asyncIterator]() as AsyncIterator<ServerReflectionResponse, undefined>;
-  }
-
-  /** The headers of the response; undefined if there are none. */
-  get headers(): Metadata | undefined {
-    return this.#headers;
   }
 
   /**

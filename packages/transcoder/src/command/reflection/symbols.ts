@@ -2,7 +2,6 @@ import {
   type DescriptorProto,
   type EnumDescriptorProto,
   type FieldDescriptorProto,
-  FieldDescriptorProto_Label as Label,
   FieldDescriptorProto_Type as FieldType,
   type FileDescriptorProto,
   type MethodDescriptorProto,
@@ -32,8 +31,6 @@ export interface TypeUse {
   readonly file: FileDescriptorProto;
   /** The full name of the message, method or extension that needs the type. */
   readonly user: string;
-  /** Whether the type may be the entry of a map. */
-  readonly mayBeEntry: boolean;
   /** Replaces the name. */
   write(name: string): void;
 }
@@ -63,7 +60,7 @@ function* symbolsIn(message: FileSymbol & { readonly kind: 'message' }): Generat
 export function* typeUses(file: FileDescriptorProto): Generator<TypeUse> {
   for (const { kind, name, proto } of symbolsOf(file)) {
     if (kind === 'message') {
-      for (const field of proto.field) yield* fieldUses(field, file, name, name, true);
+      for (const field of proto.field) yield* fieldUses(field, file, name, name);
       for (const extension of proto.extension) yield* extensionUses(extension, file, name);
     } else if (kind === 'service') {
       for (const method of proto.method) {
@@ -80,9 +77,8 @@ function* fieldUses(
   file: FileDescriptorProto,
   scope: string,
   user: string,
-  mayHaveEntries: boolean,
 ): Generator<TypeUse> {
-  const { type, label, typeName } = field;
+  const { type, typeName } = field;
   if (type !== FieldType.MESSAGE && type !== FieldType.GROUP && type !== FieldType.ENUM) return;
   yield {
     kind: type === FieldType.ENUM ? 'enum' : 'message',
@@ -90,7 +86,6 @@ function* fieldUses(
     scope,
     file,
     user,
-    mayBeEntry: mayHaveEntries && type === FieldType.MESSAGE && label === Label.REPEATED,
     write: (name) => {
       field.typeName = name;
     },
@@ -107,8 +102,8 @@ function* extensionUses(
   };
   const { extendee: written, name } = extension;
   const user = fullName(scope, name);
-  yield { kind: 'message', written, scope, file, user, mayBeEntry: false, write };
-  yield* fieldUses(extension, file, scope, user, false);
+  yield { kind: 'message', written, scope, file, user, write };
+  yield* fieldUses(extension, file, scope, user);
 }
 
 function methodUse(
@@ -123,7 +118,6 @@ function methodUse(
     scope: service,
     file,
     user: fullName(service, method.name),
-    mayBeEntry: false,
     write: (name) => {
       method[key] = name;
     },
@@ -148,14 +142,9 @@ export function* readings({ written, scope }: TypeUse): Generator<string> {
 export function symbolFor(use: TypeUse, symbols: ReadonlyMap<string, FileSymbol>): FileSymbol | undefined {
   for (const name of readings(use)) {
     const symbol = symbols.get(name);
-    if (symbol?.kind === use.kind && (!isEntry(symbol) || (use.mayBeEntry && use.file === symbol.file)))
-      return symbol;
+    if (symbol?.kind === use.kind) return symbol;
   }
   return undefined;
-}
-
-function isEntry(symbol: FileSymbol): boolean {
-  return symbol.kind === 'message' && symbol.proto.options?.mapEntry === true;
 }
 
 /** @param scope empty for a file without a package. */

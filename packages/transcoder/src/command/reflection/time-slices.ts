@@ -16,12 +16,12 @@ export class TimeSlices {
     this.#deadline = deadline;
   }
 
-  /** The items in slices, with pauses between them. @param size the number of items in a slice. */
-  async *of<Item>(items: Iterable<Item>, size = SLICE): AsyncGenerator<readonly Item[]> {
+  /** The items in slices, with pauses between them. */
+  async *of<Item>(items: Iterable<Item>): AsyncGenerator<readonly Item[]> {
     let slice: Item[] = [];
     for (const item of items) {
       slice.push(item);
-      if (slice.length < size) continue;
+      if (slice.length < SLICE) continue;
       yield slice;
       slice = [];
       await this.pause();
@@ -31,7 +31,7 @@ export class TimeSlices {
   }
 
   /**
-   * TimeSlices if it is time to.
+   * Lets other work run if it is time to.
    *
    * @throws Error (rejects) with the code `DEADLINE_EXCEEDED` if the deadline has passed.
    */

@@ -1,10 +1,6 @@
-import { create, createFileRegistry, isFieldSet } from '@bufbuild/protobuf';
+import { create, createFileRegistry } from '@bufbuild/protobuf';
 import {
   type DescriptorProto,
-  FieldDescriptorProto_Label as Label,
-  FieldDescriptorProto_Type as FieldType,
-  type FieldDescriptorProto,
-  FieldDescriptorProtoSchema,
   type FileDescriptorProto,
   FileDescriptorProtoSchema,
 } from '@bufbuild/protobuf/wkt';
@@ -40,18 +36,13 @@ export async function validFiles(known: KnownFiles, slices: TimeSlices): Promise
   const { symbols, twice } = known;
   const reasons: Reasons = new Map();
   const problems = new Map<FileDescriptorProto, string>();
-  for await (const files of slices.of(known.files)) {
-    for (const file of files) {
-      const problem = problemOfFile(file);
-      if (problem !== undefined) problems.set(file, problem);
-    }
+  for (const file of known.files) {
+    const problem = problemOf(file);
+    if (problem !== undefined) problems.set(file, problem);
   }
-  for await (const some of slices.of(symbols.values())) {
-    for (const symbol of some) {
-      const problem = problems.get(symbol.file) ?? problemOf(symbol);
-      if (problem !== undefined)
-        reasons.set(symbol.name, `the server describes ${symbol.name} wrongly, ${problem}`);
-    }
+  for (const { name, file } of symbols.values()) {
+    const problem = problems.get(file);
+    if (problem !== undefined) reasons.set(name, `${name} cannot be read, ${problem}`);
   }
   for (const [name, [one, other]] of twice)
     reasons.set(name, `the server defines ${name} twice, differently in ${one} and ${other}`);
@@ -69,7 +60,10 @@ export async function validFiles(known: KnownFiles, slices: TimeSlices): Promise
     const [first, ...others] = proto.method.map((method) => reasons.get(fullName(name, method.name)));
     if (first !== undefined && !others.includes(undefined) && !reasons.has(name)) reasons.set(name, first);
   }
-  for await (const [file] of slices.of(files, 1)) if (file !== undefined) prune(file, reasons);
+  for (const file of files) {
+    prune(file, reasons);
+    await slices.pause();
+  }
   return { files, reasons };
 }
 
@@ -130,52 +124,12 @@ function keptIn(scope: string, reasons: Reasons): (each: { readonly name: string
   return ({ name }) => !reasons.has(fullName(scope, name));
 }
 
-const NAME = /^[A-Za-z0-9_]+$/;
-
-/** Why nothing of a file can be used: it has another edition than those that are known, or extensions without names. */
-function problemOfFile({ name, syntax, edition, extension }: FileDescriptorProto): string | undefined {
-  const odd = oddName(extension);
-  if (odd !== undefined) return odd;
+/** Why nothing of a file can be used: it has another edition than those that are known. */
+function problemOf({ name, syntax, edition }: FileDescriptorProto): string | undefined {
   try {
     createFileRegistry(create(FileDescriptorProtoSchema, { name, syntax, edition }), () => undefined);
     return undefined;
   } catch (error) {
     return (error as Error).message;
   }
-}
-
-/** What no compiler would write in a message, an enum or a service, other than types that are missing. */
-function problemOf({ kind, proto }: FileSymbol): string | undefined {
-  if (kind === 'enum') return oddName([proto, ...proto.value]);
-  if (kind === 'service') return oddName([proto, ...proto.method]);
-  const { field: fields, oneofDecl, extension } = proto;
-  const odd = oddName([proto, ...fields, ...oneofDecl, ...extension]);
-  if (odd !== undefined) return odd;
-  const astray = fields.find((field) => !isInOneof(field, proto));
-  if (astray !== undefined) return `"${astray.name}" is in a oneof that it lacks`;
-  return proto.options?.mapEntry === true && !isEntry(proto) ? 'it is no entry of a map' : undefined;
-}
-
-function oddName(named: readonly { readonly name: string }[]): string | undefined {
-  const odd = named.find(({ name }) => !NAME.test(name));
-  return odd && `${JSON.stringify(odd.name)} is not a name`;
-}
-
-function isInOneof(field: FieldDescriptorProto, { oneofDecl }: DescriptorProto): boolean {
-  return !isFieldSet(field, FieldDescriptorProtoSchema.field.oneofIndex) || field.oneofIndex in oneofDecl;
-}
-
-const NO_KEYS: readonly FieldType[] = [
-  FieldType.DOUBLE,
-  FieldType.FLOAT,
-  FieldType.BYTES,
-  FieldType.MESSAGE,
-  FieldType.GROUP,
-  FieldType.ENUM,
-];
-
-function isEntry({ field }: DescriptorProto): boolean {
-  const [key, value] = [1, 2].map((number) => field.find((each) => each.number === number));
-  const single = key?.label !== Label.REPEATED && value?.label !== Label.REPEATED;
-  return key !== undefined && value !== undefined && single && !NO_KEYS.includes(key.type);
 }

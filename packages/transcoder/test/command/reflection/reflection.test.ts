@@ -10,6 +10,7 @@ import { ReflectionService } from '@grpc/reflection';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { certificates } from '../../../../client/test/support/certificates.js';
 import { tlsOptions } from '../../../src/grpc-js.js';
+import { registryOf } from '../../../src/template/descriptor-set.js';
 import { followContract, reflect, type ReflectedContract } from '../../../src/command/reflection.js';
 import { greeterDescriptorSet, libraryDescriptorSet } from '../../support/library-contract.js';
 import { startHttp2Server } from '../../support/http2-server.js';
@@ -44,10 +45,9 @@ const GREETER_FILES = fromBinary(FileDescriptorSetSchema, greeterDescriptorSet)
   .file.map(({ name }) => name)
   .sort();
 
-/** The fields of the messages of the library, each with its JSON name and its type. */
+/** The fields of the messages of the library as a transcoder reads them, each with its JSON name and its type. */
 function fieldsOf(descriptorSet: Uint8Array): string[] {
-  const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
-  return [...registry]
+  return [...registryOf(descriptorSet)]
     .filter((type) => type.kind === 'message' && type.typeName.startsWith('library.v1.'))
     .flatMap((message) => (message as DescMessage).fields)
     .map(({ parent, jsonName, fieldKind, message, enum: values }) =>
