@@ -18,8 +18,7 @@ import { throughPort } from '../support/tcp-proxy.js';
 const FAULTS: readonly (readonly [string, Fault])[] = [true, false].flatMap((done) => {
   const executed = done ? 'executed' : 'not executed';
   return [
-    [`is ${executed} and answered with 1969`, { done, answer: 1969 }],
-    [`is ${executed} and answered with 1227`, { done, answer: 1227 }],
+    [`is ${executed} and answered with an error`, { done, answer: 1969 }],
     [`is ${executed} and not answered`, { done, answer: 'silence' }],
     [`is ${executed} and its connection lost`, { done }],
   ] as const;
@@ -36,7 +35,7 @@ const CALLS: readonly (readonly [string, (store: KnexRouteStore) => Promise<unkn
 ];
 
 /** How long a database may be silent that is about to be, in milliseconds. */
-const SILENCE_MS = 300;
+const SILENCE_MS = 1_000;
 const CREATES = 5;
 
 /** Creates over few connections, so that all of those that a fault has touched are used again. */
@@ -44,11 +43,9 @@ async function createSome(store: KnexRouteStore): Promise<string[]> {
   const ids: string[] = [];
   for (let i = 0; i < CREATES; i++) {
     const entry = entryOf();
-    // On a busy machine, the database may be silent for longer than it may here.
-    const stored = await store.insert(entry).catch(() => undefined);
-    if (stored?.outcome === 'inserted') ids.push(entry.route.id);
+    await expect(store.insert(entry)).resolves.toEqual({ outcome: 'inserted' });
+    ids.push(entry.route.id);
   }
-  expect(ids).not.toEqual([]);
   return ids;
 }
 
