@@ -105,7 +105,10 @@ function openMysql(
   { host, port, socket, user, password, database, tls }: MysqlDatabase,
   { session, silenceMs }: MysqlUse,
 ): Knex {
-  const fresh = new FreshConnections();
+  // Behind a load balancer, a new connection leads to the server that has taken over. An old one may still lead to the
+  // previous server, which refuses inserts and lacks the latest routes. So once a statement has reached the wrong server,
+  // the pool replaces all connections that were opened before.
+  let usable = new WeakSet();
   const knex = createKnex({
     client: 'mysql2',
     log: SILENT,
@@ -129,9 +132,9 @@ function openMysql(
     pool: {
       min: 0,
       max: POOL_MAX,
-      validate: (connection: MysqlConnection) => fresh.has(connection) && !discarded.has(connection),
+      validate: (connection: MysqlConnection) => usable.has(connection) && !discarded.has(connection),
       afterCreate: (connection: MysqlConnection, done: (error: Error | null) => void) => {
-        fresh.opened(connection);
+        usable.add(connection);
         // Knex listens only until it has asked the connection to end, and an error without a listener ends the process.
         connection.stream.prependListener('error', () => {
           connection.on('error', ignore);
@@ -155,7 +158,9 @@ function openMysql(
       },
     },
   });
-  fresh.follow(knex);
+  knex.on('query-error', (error: unknown) => {
+    if (classify(error).kind === 'wrong server') usable = new WeakSet();
+  });
   knex.userParams = { address: socket ?? (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`) };
   return knex;
 }
@@ -216,35 +221,6 @@ function openEmbedded(filename: string, busyMs: number): Knex {
     if (classify(error).kind === 'busy') usable = false;
   });
   return knex;
-}
-
-/**
- * Keeps a pool from using connections that were opened before a statement reached the wrong server. Behind a load
- * balancer, a new connection leads to the server that has taken over. An old one may still lead to the previous server,
- * which refuses inserts and lacks the latest routes.
- */
-class FreshConnections {
-  /** How often a statement has reached the wrong server. */
-  #moves = 0;
-  /** The number of moves at which each connection was opened. */
-  readonly #openedAt = new WeakMap<object, number>();
-
-  /** Records a new connection. */
-  opened(connection: object): void {
-    this.#openedAt.set(connection, this.#moves);
-  }
-
-  /** Whether the pool may use a connection; otherwise the pool replaces the connection by a new one. */
-  has(connection: object): boolean {
-    return this.#openedAt.get(connection) === this.#moves;
-  }
-
-  /** Listens for statements that fail. */
-  follow(knex: Knex): void {
-    knex.on('query-error', (error: unknown) => {
-      if (classify(error).kind === 'wrong server') this.#moves++;
-    });
-  }
 }
 
 /** The options of mysql2 for TLS, and for the host that it checks. */

@@ -3,9 +3,8 @@ import type { InsertOutcome } from '../registry/route-store.js';
 import { type Route, sameDefinition } from '../registry/route.js';
 import { batched, CancelledBeforeSend } from './batch.js';
 import { DatabaseError, storeUnavailable } from './driver-errors.js';
-import { keyOf, type LookUp, type LookUps, type StoredRoutes } from './look-ups.js';
-import type { StoredRoute } from './route-row.js';
-import type { InsertCall, Inserted, RouteStatements } from './statements.js';
+import { type StoredRoute, toStored, type UniqueValues } from './route-row.js';
+import type { InsertCall, Inserted, RouteStatements, ServedCall } from './statements.js';
 
 /** The most of anything that is remembered of earlier inserts. */
 const MAX_REMEMBERED = 10_000;
@@ -20,9 +19,17 @@ export interface Insert extends InsertCall {
   readonly entry: StoredRoute;
 }
 
+/** A call that waits for the routes that have some of these values. */
+interface LookUp extends ServedCall {
+  readonly values: UniqueValues;
+}
+
+/** Stored routes, each by its id, its key as `keyOf` has it, and its shape. */
+type StoredRoutes = ReadonlyMap<string | undefined, Route>;
+
 /**
- * Inserts routes. Those that come together form a batch, with one statement and one commit. What one of them meets
- * costs the others at most one look-up, and then goes its own way:
+ * Inserts routes, and looks up what inserts meet. Inserts that come together form a batch, with one statement and one
+ * commit. What one of them meets costs the others at most one look-up, and then goes its own way:
  *
  * - A batch leaves out the repeats and duplicates of what is stored. A look-up tells its inserts what became of each.
  *   Those of a caller who had one of these lately are looked up before they join a batch, and so are those that come
@@ -31,7 +38,13 @@ export interface Insert extends InsertCall {
  *   a while, what has waited for a lock does not join others.
  */
 export class Inserts {
-  readonly #lookUps: LookUps;
+  /**
+   * Finds every route, on the writer. A transaction keeps its connection for several round trips. Look-ups that come
+   * together share a statement, and its result.
+   */
+  readonly lookUpOnWriter: (lookUp: LookUp) => Promise<StoredRoutes>;
+  /** Cheaper. It may miss routes, since a reader may lag behind the writer. @throws the driver's error */
+  readonly #lookUpAnywhere: (lookUp: LookUp) => Promise<StoredRoutes>;
   /** The first insert under way of each key and shape. */
   readonly #underWay = new Map<string, Promise<InsertOutcome>>();
   /** Callers with repeats, or with duplicates that are refused. */
@@ -45,8 +58,15 @@ export class Inserts {
   readonly #insertTogether: (insert: Insert) => Promise<Inserted>;
   readonly #insertAlone: (insert: Insert) => Promise<Inserted>;
 
-  constructor(rows: RouteStatements, lookUps: LookUps) {
-    this.#lookUps = lookUps;
+  constructor(rows: RouteStatements) {
+    this.lookUpOnWriter = batched(
+      { maxConcurrent: 1, maxConcurrentWhenFull: 2 },
+      sharing(rows.lookUpOnWriter.bind(rows)),
+    );
+    this.#lookUpAnywhere = batched(
+      { maxConcurrent: 2, maxConcurrentWhenFull: 4 },
+      sharing(rows.lookUp.bind(rows)),
+    );
     // The fixed cost of the statement exceeds that of its rows.
     this.#insertTogether = batched(
       { maxConcurrent: 1, maxConcurrentWhenFull: 4 },
@@ -61,14 +81,14 @@ export class Inserts {
     const values = valuesOf(insert.entry);
     if (values.length === 0) return this.#send(insert);
     if (this.#conflictingCallers.has(insert.entry.caller)) {
-      const outcome = await this.#lookUp(insert);
+      const outcome = await this.#outcomeAnywhere(insert);
       if (outcome !== undefined) return outcome;
     }
     const first = values.map((value) => this.#underWay.get(value)).find((each) => each !== undefined);
     if (first !== undefined) {
       // Whatever becomes of it: if it fails, this one takes its place.
       await Promise.allSettled([first]);
-      return (await this.#lookUp(insert)) ?? this.#send(insert);
+      return (await this.#outcomeAnywhere(insert)) ?? this.#send(insert);
     }
     const sent = this.#send(insert);
     for (const value of values) this.#underWay.set(value, sent);
@@ -99,19 +119,19 @@ export class Inserts {
       case 'all':
         return INSERTED;
       case 'some':
-        return (await this.#lookUp(insert)) ?? this.#lookUpOnWriter(insert);
+        return (await this.#outcomeAnywhere(insert)) ?? this.#outcomeOnWriter(insert);
       case 'locked':
-        return this.#lookUp(insert);
+        return this.#outcomeAnywhere(insert);
       case 'row refused':
         return undefined;
     }
   }
 
   /** The outcome that follows from what is stored, if any does. A reader that lags behind the writer may not know it. */
-  async #lookUp(insert: Insert): Promise<InsertOutcome | undefined> {
+  async #outcomeAnywhere(insert: Insert): Promise<InsertOutcome | undefined> {
     let stored: StoredRoutes;
     try {
-      stored = await this.#lookUps.eventual(lookUpOf(insert));
+      stored = await this.#lookUpAnywhere(lookUpOf(insert));
     } catch (error) {
       // Behind a load balancer, this may be a reader's failure, which is none of the writer's.
       if (error instanceof CancelledBeforeSend) throw error;
@@ -119,13 +139,13 @@ export class Inserts {
       return undefined;
     }
     const outcome = this.#outcomeBeside(insert, stored);
-    return outcome === undefined || isCertain(outcome, insert) ? outcome : this.#lookUpOnWriter(insert);
+    return outcome === undefined || isCertain(outcome, insert) ? outcome : this.#outcomeOnWriter(insert);
   }
 
   /** The outcome that follows from what is stored. If that cannot be read, the insert may be stored all the same. */
-  async #lookUpOnWriter(insert: Insert): Promise<InsertOutcome | undefined> {
+  async #outcomeOnWriter(insert: Insert): Promise<InsertOutcome | undefined> {
     try {
-      return this.#outcomeBeside(insert, await this.#lookUps.consistent(lookUpOf(insert)));
+      return this.#outcomeBeside(insert, await this.lookUpOnWriter(lookUpOf(insert)));
     } catch (error) {
       throw error instanceof DatabaseError ? storeUnavailable(error) : error;
     }
@@ -133,10 +153,10 @@ export class Inserts {
 
   /** The outcome of an insert beside stored routes, if they decide it. */
   #outcomeBeside({ entry }: Insert, stored: StoredRoutes): InsertOutcome | undefined {
-    const own = stored.ids.get(entry.route.id);
+    const own = stored.get(entry.route.id);
     if (own !== undefined && isSame(own, entry.route)) return INSERTED;
-    const earlier = stored.keys.get(keyOf(entry));
-    const first = stored.shapes.get(entry.shape);
+    const earlier = stored.get(keyOf(entry));
+    const first = stored.get(entry.shape);
     if (earlier !== undefined || first !== undefined) this.#conflictingCallers.set(entry.caller, true);
     if (earlier !== undefined) return { outcome: 'repeated', route: earlier };
     return first && { outcome: 'duplicate', id: first.id };
@@ -197,7 +217,24 @@ function lookUpOf({ entry: { route, caller, idempotencyKey, shape }, signal, cap
   return { values: { id: route.id, key, shape }, signal, captured };
 }
 
-/** The key and the shape of an insert, as texts that differ. */
+/** A text that two routes share only if they have the same caller and idempotency key; undefined without a key. */
+export function keyOf({ caller, idempotencyKey }: Pick<StoredRoute, 'caller' | 'idempotencyKey'>) {
+  return idempotencyKey === undefined ? undefined : `${caller.length} ${caller} ${idempotencyKey}`;
+}
+
+/** The key and the shape of a route, as texts that differ, also from every id. */
 function valuesOf(entry: StoredRoute): string[] {
   return [keyOf(entry), entry.shape].filter((value) => value !== undefined);
+}
+
+/** Sends look-ups together. All of them get the routes that any of them asks for. */
+function sharing(send: RouteStatements['lookUp']) {
+  return async (lookUps: readonly LookUp[]): Promise<readonly StoredRoutes[]> => {
+    const values = lookUps.map((each) => each.values);
+    const found = (await send(values, lookUps)).map(toStored);
+    const stored = new Map(
+      found.flatMap((each) => [each.route.id, ...valuesOf(each)].map((value) => [value, each.route])),
+    );
+    return lookUps.map(() => stored);
+  };
 }

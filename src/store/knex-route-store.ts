@@ -3,8 +3,7 @@ import type { InsertOutcome, NewRoute, RouteStore, Signal } from '../registry/ro
 import type { Route } from '../registry/route.js';
 import { batched } from './batch.js';
 import { type Engine, engineOf } from './database.js';
-import { Inserts } from './inserts.js';
-import { keyOf, LookUps } from './look-ups.js';
+import { Inserts, keyOf } from './inserts.js';
 import { isId, toRoute, tupleOf } from './route-row.js';
 import {
   RouteStatements,
@@ -36,7 +35,6 @@ export class KnexRouteStore implements RouteStore {
   readonly #engine: Engine;
   readonly #observers: StatementObservers;
   readonly #rows: RouteStatements;
-  readonly #lookUps: LookUps;
   readonly #inserts: Inserts;
   // A second statement is sent alongside the first as soon as a call is waiting.
   readonly #findJoined = batched({ maxConcurrent: 2, maxConcurrentWhenFull: 4 }, (finds: readonly Find[]) =>
@@ -48,8 +46,7 @@ export class KnexRouteStore implements RouteStore {
     this.#engine = engineOf(knex);
     this.#observers = new StatementObservers(observers);
     this.#rows = new RouteStatements(knex, this.#observers, isAway);
-    this.#lookUps = new LookUps(this.#rows);
-    this.#inserts = new Inserts(this.#rows, this.#lookUps);
+    this.#inserts = new Inserts(this.#rows);
   }
 
   async insert(entry: NewRoute, signal?: Signal): Promise<InsertOutcome> {
@@ -70,14 +67,14 @@ export class KnexRouteStore implements RouteStore {
     signal?: Signal,
   ): Promise<Route | undefined> {
     const key = { caller, idempotencyKey };
-    const stored = await this.#lookUps.consistent({ values: { key }, ...this.#served(signal) });
-    return stored.keys.get(keyOf(key));
+    const stored = await this.#inserts.lookUpOnWriter({ values: { key }, ...this.#served(signal) });
+    return stored.get(keyOf(key));
   }
 
   async findDuplicate(shape: string, signal?: Signal): Promise<string | undefined> {
     if (!this.#refusesDuplicates) return undefined;
-    const stored = await this.#lookUps.consistent({ values: { shape }, ...this.#served(signal) });
-    return stored.shapes.get(shape)?.id;
+    const stored = await this.#inserts.lookUpOnWriter({ values: { shape }, ...this.#served(signal) });
+    return stored.get(shape)?.id;
   }
 
   ping(): Promise<void> {

@@ -107,34 +107,13 @@ describe('an embedded database', () => {
   });
 
   it.each([
-    [
-      'its file',
-      () => {
-        write(file, 0o444);
-      },
-    ],
-    [
-      'its log',
-      () => {
-        write(file, 0o666);
-        write(`${file}-wal`, 0o444);
-      },
-    ],
-    [
-      'its folder',
-      () => {
-        write(file, 0o666);
-        chmodSync(dirname(file), 0o555);
-      },
-    ],
-    [
-      'the parent of its folder',
-      () => {
-        chmodSync(folder, 0o555);
-      },
-    ],
-  ])('is refused when this user may not write %s', (_, protect) => {
-    protect();
+    ['its file', ['routes.db'], 'data/routes.db', 0o444],
+    ['its log', ['routes.db', 'routes.db-wal'], 'data/routes.db-wal', 0o444],
+    ['its folder', ['routes.db'], 'data', 0o555],
+    ['the parent of its folder', [], '.', 0o555],
+  ])('is refused when this user may not write %s', (_, files, unwritable, mode) => {
+    for (const each of files) write(join(dirname(file), each), 0o666);
+    chmodSync(join(folder, unwritable), mode);
     expect(toldOf(file)).toMatch(
       /^The embedded database \S+routes\.db cannot be written: EACCES.*\. Let this user write the file and its folder, or name another file in DATABASE_URL\.\n$/,
     );

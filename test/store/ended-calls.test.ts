@@ -33,14 +33,6 @@ describeOn(engines)('a call that has ended, on $name', (engine) => {
     return giveBack;
   }
 
-  /** Resolves when a statement waits for a connection. */
-  async function wait(): Promise<void> {
-    await expect.poll(() => poolFigures(knex).waiting).toBe(1);
-  }
-
-  const stored = async (entries: readonly ReturnType<typeof entryOf>[]): Promise<boolean[]> =>
-    Promise.all(entries.map(async ({ route }) => (await store.find(route.id)) !== undefined));
-
   it.each<[string, () => Promise<unknown>]>([
     ['insert', () => store.insert(entryOf(), AbortSignal.abort())],
     ['find', () => store.find(entryOf().route.id, AbortSignal.abort())],
@@ -52,29 +44,22 @@ describeOn(engines)('a call that has ended, on $name', (engine) => {
     expect(sent).toEqual([]);
   });
 
-  it('stores nothing, even if it ended while its statement waited for a connection', async () => {
+  it.each([
+    ['alone', [false]],
+    ['beside others of its statement, which are', [true, false, true]],
+  ])('is not stored if it ended while its statement waited for a connection: %s', async (_, wanted) => {
     const giveBack = await takeConnections();
     const caller = new AbortController();
-    const gone = entryOf();
-    const inserted = store.insert(gone, caller.signal);
-    inserted.catch(() => undefined);
-    await wait();
+    const entries = wanted.map(() => entryOf());
+    const settled = Promise.allSettled(
+      entries.map((entry, i) => store.insert(entry, wanted[i] === true ? undefined : caller.signal)),
+    );
+    await expect.poll(() => poolFigures(knex).waiting).toBe(1);
     caller.abort();
     await giveBack();
-    await expect(inserted).rejects.toThrow(CancelledBeforeSend);
-    await expect(stored([gone])).resolves.toEqual([false]);
-  });
-
-  it('does not keep the other calls of its statement from being stored', async () => {
-    const giveBack = await takeConnections();
-    const caller = new AbortController();
-    const entries = [entryOf(), entryOf(), entryOf()];
-    const signals = [undefined, caller.signal, undefined];
-    const settled = Promise.allSettled(entries.map((entry, i) => store.insert(entry, signals[i])));
-    await wait();
-    caller.abort();
-    await giveBack();
-    expect((await settled).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
-    await expect(stored(entries)).resolves.toEqual([true, false, true]);
+    const failures = (await settled).filter(({ status }) => status === 'rejected');
+    expect(failures).toMatchObject([{ reason: { name: 'CancelledBeforeSend' } }]);
+    const found = await Promise.all(entries.map(({ route }) => store.find(route.id)));
+    expect(found.map((route) => route !== undefined)).toEqual(wanted);
   });
 });

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Connection, createConnection } from 'mysql2/promise';
+import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { InsertOutcome, NewRoute } from '../../src/registry/route-store.js';
 import { engines } from '../support/engines.js';
@@ -124,4 +124,24 @@ describeOn(engines.slice(1))('while another session holds a lock, on $name', (en
       await expect(Promise.all(insertOthers())).resolves.toHaveLength(OTHERS);
     },
   );
+
+  it('on the shape and then the key of a create, of which the create holds one, it is stored afterwards', async () => {
+    const entry = entryOf({}, { caller: 'other', idempotencyKey: 'deadlock' });
+    // More rows than the store inserts, since the lighter transaction loses a deadlock.
+    for (let row = 0; row < 20; row++) await session.query(ROW, ['heavy', null, null]);
+    await session.query(ROW, ['heavy', null, Buffer.from(entry.shape)]);
+    // The create holds its key and waits for its shape, …
+    const stored = store.insert(entry);
+    const waiting = async (): Promise<unknown[]> => {
+      const [threads] = await session.query<RowDataPacket[]>('show full processlist');
+      return threads.filter((thread) =>
+        String(thread['Info']).includes(Buffer.from(entry.route.path).toString('hex')),
+      );
+    };
+    await expect.poll(waiting).toHaveLength(1);
+    // … while the session holds the shape and waits for the key.
+    await session.query(ROW, ['other', 'deadlock', null]);
+    await session.rollback();
+    await expect(stored).resolves.toEqual(INSERTED);
+  });
 });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Knex } from 'knex';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ensureSchema, locked, migrateUp, MIGRATIONS, migrationStatus } from '../../src/store/migrations.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openForCalls } from '../../src/store/database.js';
@@ -10,8 +10,11 @@ import { describeOn } from '../support/needs.js';
 import { type OpenedDatabase, openEmpty } from '../support/open-store.js';
 
 const NAMES = MIGRATIONS.map(({ name }) => name);
-/** The batch number of an earlier run. */
-const BATCH = 3;
+
+it('the migrations are in the order of their unique numbers', () => {
+  const numbers = NAMES.map((name) => name.slice(0, 4));
+  expect([...new Set(numbers)].sort()).toEqual(numbers);
+});
 
 describeOn(engines)('the migrations on $name', (engine) => {
   let database: OpenedDatabase;
@@ -24,19 +27,19 @@ describeOn(engines)('the migrations on $name', (engine) => {
 
   afterEach(() => database.close());
 
-  it('run once', async () => {
+  it('run once, and report their status without changing the database', async () => {
+    await expect(migrationStatus(knex)).resolves.toEqual({ applied: [], pending: NAMES });
+    await expect(knex.schema.hasTable('route_registry_migrations')).resolves.toBe(false);
     await expect(migrateUp(knex)).resolves.toEqual(NAMES);
     await expect(knex.schema.hasTable('routes')).resolves.toBe(true);
     await expect(migrateUp(knex)).resolves.toEqual([]);
+    await expect(migrationStatus(knex)).resolves.toEqual({ applied: NAMES, pending: [] });
   });
 
-  it('release a lock that a Knex run left, and continue its batch numbers', async () => {
+  it('release a lock that a Knex run left', async () => {
     await migrateUp(knex);
     await knex('route_registry_migrations_lock').update({ is_locked: 1 });
-    await knex('route_registry_migrations').update({ batch: BATCH });
     await expect(migrateUp(knex, NEXT)).resolves.toEqual([EXPAND.name]);
-    const newest = knex('route_registry_migrations').where({ name: EXPAND.name });
-    await expect(newest.pluck('batch')).resolves.toEqual([BATCH + 1]);
   });
 
   it('run beside another application of Knex in the same database, and neither touches what the other has', async () => {
@@ -79,42 +82,65 @@ describeOn(engines)('the migrations on $name', (engine) => {
     await expect(knex('routes').select()).resolves.toEqual([{ stop: 'Station' }]);
   });
 
-  it('report their status without changing the database', async () => {
-    await expect(migrationStatus(knex)).resolves.toEqual({ applied: [], pending: NAMES });
-    await expect(knex.schema.hasTable('route_registry_migrations')).resolves.toBe(false);
-    await migrateUp(knex);
-    await expect(migrationStatus(knex)).resolves.toEqual({ applied: NAMES, pending: [] });
+  it('release their own lock after a failure, which is passed on', async () => {
+    const failure = new Error('failed');
+    await expect(locked(knex, () => Promise.reject(failure))).rejects.toBe(failure);
+    await expect(locked(database.connect(), () => Promise.resolve('done'), 0)).resolves.toBe('done');
+    await expect(locked(knex, () => Promise.resolve('done'), 0)).resolves.toBe('done');
+  });
+
+  it('of this version have nothing to do on the schema of the next one, on which it starts', async () => {
+    await migrateUp(knex, NEXT);
+    await expect(ensureSchema(knex)).resolves.toBe(NEXT.length);
+    await expect(migrateUp(knex)).resolves.toEqual([]);
+    const applied = NEXT.map(({ name }) => name);
+    await expect(migrationStatus(knex)).resolves.toEqual({ applied, pending: [] });
   });
 });
 
 describe('an embedded database', () => {
+  let database: OpenedDatabase;
+
+  beforeEach(async () => {
+    database = await openEmpty(engines[0]);
+  });
+
+  afterEach(() => database.close());
+
   it('is migrated when the service starts', async () => {
-    const { knex, close } = await openEmpty(engines[0]);
-    onTestFinished(close);
-    await expect(ensureSchema(knex)).resolves.toBe(NAMES.length);
-    await expect(knex.schema.hasTable('routes')).resolves.toBe(true);
+    await expect(ensureSchema(database.knex)).resolves.toBe(NAMES.length);
+    await expect(database.knex.schema.hasTable('routes')).resolves.toBe(true);
+  });
+
+  it('is locked by a migration, so that no second one begins', async () => {
+    const other = database.connect();
+    // A wait would block the holder of the lock, in the same process.
+    await other.raw('PRAGMA busy_timeout = 0');
+    await locked(database.knex, async () => {
+      await expect(locked(other, () => Promise.resolve())).rejects.toMatchObject({ code: 'SQLITE_BUSY' });
+    });
+    await expect(locked(other, () => Promise.resolve('done'))).resolves.toBe('done');
   });
 });
 
 describeOn(engines.slice(1))('a database on $name', (engine) => {
   let database: OpenedDatabase;
   let knex: Knex;
+  let other: Knex;
 
   beforeEach(async () => {
     database = await openEmpty(engine);
     ({ knex } = database);
+    other = database.connect();
   });
 
   afterEach(() => database.close());
 
-  it('with an outdated schema is refused with the command that updates it', async () => {
+  it('with an outdated schema is refused with the command that updates it, and accepted afterwards', async () => {
     await expect(ensureSchema(knex)).rejects.toThrow(
       'The database schema is out of date. Update it with: node dist/migrate.js (from sources: npm run migrate)',
     );
     await expect(knex.schema.hasTable('routes')).resolves.toBe(false);
-  });
-
-  it('with an up-to-date schema is accepted', async () => {
     await migrateUp(knex);
     await expect(ensureSchema(knex)).resolves.toBe(NAMES.length);
   });
@@ -148,53 +174,11 @@ describeOn(engines.slice(1))('a database on $name', (engine) => {
       .distinct()) as unknown;
     expect(rows).toEqual([{ charset: 'utf8mb4', collation: 'utf8mb4_bin' }]);
   });
-});
 
-/** A wait that ends before the test times out. */
-const SHORT_MS = 1_000;
-
-describeOn(engines)('the migration lock on $name', (engine) => {
-  it('is released after a failure, which is passed on', async () => {
-    const { knex: one, connect, close } = await openEmpty(engine);
-    onTestFinished(close);
-    const failure = new Error('failed');
-    await expect(locked(one, () => Promise.reject(failure))).rejects.toBe(failure);
-    await expect(locked(connect(), () => Promise.resolve('done'), 0)).resolves.toBe('done');
-    await expect(locked(one, () => Promise.resolve('done'), 0)).resolves.toBe('done');
-  });
-});
-
-describeOn(engines.slice(0, 1))('the migration lock on $name', (engine) => {
-  it('keeps a second migration from beginning', async () => {
-    const { knex: one, connect, close } = await openEmpty(engine);
-    onTestFinished(close);
-    const other = connect();
-    // A wait would block the holder of the lock, in the same process.
-    await other.raw('PRAGMA busy_timeout = 0');
-    await locked(one, async () => {
-      await expect(locked(other, () => Promise.resolve())).rejects.toMatchObject({ code: 'SQLITE_BUSY' });
-    });
-    await expect(locked(other, () => Promise.resolve('done'))).resolves.toBe('done');
-  });
-});
-
-describeOn(engines.slice(1))('the migration lock on $name', (engine) => {
-  let database: OpenedDatabase;
-  let one: Knex;
-  let other: Knex;
-
-  beforeEach(async () => {
-    database = await openEmpty(engine);
-    one = database.knex;
-    other = database.connect();
-  });
-
-  afterEach(() => database.close());
-
-  it('makes a second migration wait for the first', async () => {
+  it('lets a second migration wait for the first', async () => {
     const order: string[] = [];
     let second: Promise<unknown> | undefined;
-    await locked(one, async (connection) => {
+    await locked(knex, async (connection) => {
       const asked = once(other, 'query');
       second = locked(other, () => Promise.resolve(order.push('second begins')));
       await asked;
@@ -206,20 +190,20 @@ describeOn(engines.slice(1))('the migration lock on $name', (engine) => {
     expect(order).toEqual(['first ends', 'second begins']);
   });
 
-  it('is waited for only up to a time limit', async () => {
-    await locked(one, async () => {
+  it('lets a migration wait only up to a time limit', async () => {
+    await locked(knex, async () => {
       const asked = performance.now();
-      const second = locked(other, () => Promise.resolve(), SHORT_MS);
+      const second = locked(other, () => Promise.resolve(), 1_000);
       await expect(second).rejects.toThrow(
         'Another process has been migrating the database for 1 s. Try again when it has ended.',
       );
       // The server's clock need not agree to the millisecond.
-      expect(performance.now() - asked).toBeGreaterThan(0.9 * SHORT_MS);
+      expect(performance.now() - asked).toBeGreaterThan(900);
     });
   });
 
-  it('is released when its connection ends, and the work stops', async () => {
-    const work = locked(one, async (connection) => {
+  it('is free for the next migration when the connection of one ends, whose work stops', async () => {
+    const work = locked(knex, async (connection) => {
       const session = await connection.first<{ id: number }>(connection.raw('connection_id() as id'));
       await other.raw('kill connection ?', [session.id]);
       await connection.schema.createTable('late', (table) => table.increments());
