@@ -107,6 +107,8 @@ export class Inserts {
 
   async #sendAlone(insert: Insert): Promise<InsertOutcome> {
     const inserted = await this.#inLane(this.#laneOf(insert.entry), () => this.#insertAlone(insert));
+    // What locked all of the caller's rows, as a lock on the table does, is gone.
+    if (inserted.kind === 'all') this.#lockedCallers.delete(insert.entry.caller);
     const outcome = await this.#outcomeAfter(insert, inserted);
     if (outcome !== undefined) return outcome;
     if (inserted.kind === 'locked') this.#recordLock(insert.entry);
@@ -163,8 +165,8 @@ export class Inserts {
   }
 
   /**
-   * A key or shape that has waited is known by itself. A caller who waits again with new ones may have many of them:
-   * somebody locks all of its rows.
+   * A key or shape that has waited is known by itself. A caller who waits again with new ones may have many of them, as
+   * when somebody locks all of its rows, or the table.
    */
   #recordLock(entry: StoredRoute): void {
     const values = valuesOf(entry);

@@ -125,6 +125,17 @@ describeOn(engines.slice(1))('while another session holds a lock, on $name', (en
     },
   );
 
+  it('on all rows, those of its caller share statements again once one of them is stored', async () => {
+    await session.query('select id from routes for update');
+    const settled = await Promise.allSettled(insertOthers(2));
+    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    await session.rollback();
+    await Promise.all(insertOthers(1));
+    inserts = [];
+    await Promise.all(insertOthers());
+    expect(inserts.length).toBeLessThan(OTHERS);
+  });
+
   it('on the shape and then the key of a create, of which the create holds one, it is stored afterwards', async () => {
     const entry = entryOf({}, { caller: 'other', idempotencyKey: 'deadlock' });
     // More rows than the store inserts, since the lighter transaction loses a deadlock.
