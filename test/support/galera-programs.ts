@@ -35,7 +35,14 @@ export async function galeraPrograms(): Promise<GaleraPrograms> {
     return { server, provider, path };
   }
   // The core is named, since dependencies that are installed are left out.
-  const folder = await unpackPackages(['mariadb-server', 'mariadb-server-core', 'mariadb-client-core', 'galera-4', 'rsync', 'lsof']);
+  const folder = await unpackPackages([
+    'mariadb-server',
+    'mariadb-server-core',
+    'mariadb-client-core',
+    'galera-4',
+    'rsync',
+    'lsof',
+  ]);
   return {
     server: join(folder, 'mariadbd'),
     provider: join(folder, '../usr/lib/galera/libgalera_smm.so'),
