@@ -138,7 +138,7 @@ export function sentHeaders(
     if (!names.has(name)) continue;
     const now = headers[name];
     const values = sent.get(name);
-    const kept = FIRST_KEPT.has(name) ? values?.[0] : values?.join(', ');
+    const kept = values?.length === 1 || FIRST_KEPT.has(name) ? values?.[0] : values?.join(', ');
     if (values !== undefined && now === kept) unchanged += 1;
     else sent.set(name, [now ?? []].flat().map(String));
   }
