@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { inspect } from 'node:util';
 
 /** The logger of a transcoder, for everything that responses do not reveal. A pino logger has this shape. */
 export interface TranscoderLog {
@@ -17,7 +18,7 @@ export interface TranscoderLog {
 
 /**
  * The kinds of log lines that clients can cause: failed requests of unauthenticated clients, failed requests of
- * identified callers, and causes of failures. `mayLog` can limit each kind separately.
+ * identified callers, and causes of failures and faults of hooks. `mayLog` can limit each kind separately.
  */
 export type LogKind = 'unauthenticated' | 'callers' | 'causes';
 
@@ -87,6 +88,7 @@ export interface Hooks {
 }
 
 const ignore = (): void => undefined;
+const call = (action: () => unknown): unknown => action();
 
 /** What is done without a hook. The log prints warnings and errors to stderr, with their causes. */
 export const DEFAULT_HOOKS = {
@@ -94,17 +96,14 @@ export const DEFAULT_HOOKS = {
   mayLog: () => true,
   now: Date.now,
   requestIdOf: () => randomUUID(),
-  write: (writing) => {
-    writing();
-  },
+  write: call,
   onUnknownType: ignore,
   observers: [],
 } satisfies Hooks;
 
 function print(fields: { readonly err?: unknown }, message: string): void {
   const { err, ...others } = fields;
-  const cause =
-    err === undefined ? '' : `: ${err instanceof Error ? String(err.stack) : JSON.stringify(err)}`;
+  const cause = err === undefined ? '' : `: ${err instanceof Error ? String(err.stack) : inspect(err)}`;
   process.stderr.write(`transcoder: ${message} ${JSON.stringify(others)}${cause}\n`);
 }
 
@@ -115,22 +114,25 @@ const REQUEST_ID = /^[ -~]+$/;
  * Returns hooks that do the same, but never throw or return a wrong value: what is done without the hook is done instead,
  * and the log has a line that names it. A fault in one of them neither fails the request nor ends the process.
  */
-export function faultless(given: Hooks): Omit<Hooks, 'observers'> & { readonly observer: RequestObserver } {
+export function faultless(given: Hooks) {
   const log = faultlessLog(given.log);
   const faulty = (hook: string) => (err: unknown) => {
-    log.error({ hook, err }, 'hook failed');
+    if (hook === 'mayLog' || mayLog('causes')) log.error({ hook, err }, 'hook failed');
   };
-  const { mayLog, now, requestIdOf, write, onUnknownType } = DEFAULT_HOOKS;
+  const { now, requestIdOf } = DEFAULT_HOOKS;
   const isFlag = (value: unknown): boolean => typeof value === 'boolean';
   const isId = (value: unknown): boolean => typeof value === 'string' && REQUEST_ID.test(value);
+  const mayLog = faultlessHook(given.mayLog, isFlag, DEFAULT_HOOKS.mayLog, faulty('mayLog'));
   return {
     log,
-    mayLog: faultlessHook(given.mayLog, isFlag, mayLog, faulty('mayLog')),
+    mayLog,
     now: faultlessHook(given.now, Number.isFinite, now, faulty('now')),
     requestIdOf: faultlessHook(given.requestIdOf, isId, requestIdOf, faulty('requestIdOf')),
-    write: faultlessHook(given.write, isAny, write, faulty('write')),
-    onUnknownType: faultlessHook(given.onUnknownType, isAny, onUnknownType, faulty('onUnknownType')),
+    write: faultlessHook(given.write, isAny, call, faulty('write')),
+    onUnknownType: faultlessHook(given.onUnknownType, isAny, ignore, faulty('onUnknownType')),
     observer: joined(given.observers, faulty('observers')),
+    /** Calls a listener of an upstream or a guard. */
+    notify: faultlessHook(call, isAny, ignore, faulty('onCancelled')),
   };
 }
 
@@ -162,68 +164,64 @@ function faultlessLog(log: TranscoderLog): TranscoderLog {
   const faulty = (err: unknown): void => {
     print({ err }, 'log failed');
   };
-  const at = (level: 'debug' | 'info' | 'warn' | 'error'): TranscoderLog['info'] =>
-    faultlessHook(log[level].bind(log), isAny, ignore, faulty);
-  const isLevelEnabled = (level: 'debug' | 'info'): boolean => log.isLevelEnabled?.(level) !== false;
-  return {
-    debug: at('debug'),
-    info: at('info'),
-    warn: at('warn'),
-    error: at('error'),
-    isLevelEnabled: faultlessHook(isLevelEnabled, isAny, () => true, faulty),
-  };
+  // Loggers may return a promise against their type, and replace their methods when their level changes.
+  const lines: Record<'debug' | 'info' | 'warn' | 'error', (...line: [object, string]) => unknown> = log;
+  const at = (level: keyof typeof lines): TranscoderLog['info'] =>
+    faultlessHook((...line) => lines[level](...line), isAny, ignore, faulty);
+  const enabled = (level: 'debug' | 'info'): boolean => log.isLevelEnabled?.(level) !== false;
+  const isLevelEnabled = faultlessHook(enabled, isAny, () => true, faulty);
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), isLevelEnabled };
 }
 
 const UNOBSERVED: RequestObservation = { end: ignore };
+const isObservation = (value: RequestObservation): boolean => typeof value.end === 'function';
 
 /** Combines several observers. If they set the same metadata or field, the last one wins. */
 function joined(observers: readonly RequestObserver[], faulty: (error: unknown) => void): RequestObserver {
   if (observers.length === 0) return { begin: () => UNOBSERVED };
-  const begins = observers.map((observer) =>
-    faultlessHook(observer.begin.bind(observer), isObservation, () => UNOBSERVED, faulty),
-  );
-  const end = faultlessHook(endOf, isAny, ignore, faulty);
+  const begins = observers.map((observer) => {
+    const begin: RequestObserver['begin'] = (request) => observer.begin(request);
+    return faultlessHook(begin, isObservation, () => UNOBSERVED, faulty);
+  });
+  const attempt = faultlessHook(call, isAny, ignore, faulty);
   return {
     begin: (request) =>
       new JoinedObservation(
         begins.map((begin) => begin(request)),
-        end,
+        attempt,
       ),
   };
 }
 
-/** Ends one observation. @returns what an observer returns against its type, such as a promise */
-type End = (observation: { end(outcome: RequestOutcome): unknown }, outcome: RequestOutcome) => unknown;
-const endOf: End = (observation, outcome) => observation.end(outcome);
+/** An observation that may return something against its type, such as a promise. */
+type Observation = Omit<RequestObservation, 'end'> & { end(outcome: RequestOutcome): unknown };
 
 class JoinedObservation implements RequestObservation {
-  readonly #all: readonly RequestObservation[];
-  readonly #end: End;
+  readonly #all: readonly Observation[];
+  readonly #attempt: typeof call;
 
-  constructor(all: readonly RequestObservation[], end: End) {
+  constructor(all: readonly Observation[], attempt: typeof call) {
     this.#all = all;
-    this.#end = end;
+    this.#attempt = attempt;
   }
 
   get metadata(): RequestObservation['metadata'] {
     let joined: RequestObservation['metadata'];
-    for (const { metadata } of this.#all)
-      if (metadata !== undefined) joined = joined ? new Map([...joined, ...metadata]) : metadata;
+    for (const each of this.#all)
+      this.#attempt(() => {
+        const { metadata } = each;
+        if (metadata !== undefined) joined = new Map([...(joined ?? []), ...metadata]);
+      });
     return joined;
   }
 
   get fields(): RequestObservation['fields'] {
     let joined: RequestObservation['fields'];
-    for (const { fields } of this.#all) joined = joined ? { ...joined, ...fields } : fields;
+    for (const each of this.#all) this.#attempt(() => (joined = { ...joined, ...each.fields }));
     return joined;
   }
 
   end(outcome: RequestOutcome): void {
-    for (const each of this.#all) this.#end(each, outcome);
+    for (const each of this.#all) this.#attempt(() => each.end(outcome));
   }
-}
-
-function isObservation(value: unknown): boolean {
-  const observation = value as RequestObservation;
-  return typeof observation.end === 'function' && (observation.metadata ?? new Map()) instanceof Map;
 }

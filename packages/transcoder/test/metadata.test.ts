@@ -36,7 +36,10 @@ function forward(headers: Headers, forwarded: ForwardedHeaders): ReturnType<Forw
   Object.assign(request, {
     rawHeaders,
     headers: Object.fromEntries(
-      Object.entries(headers).map(([name, values]) => [name.toLowerCase(), values[0]]),
+      Object.entries(headers).map(([name, values]) => [
+        name.toLowerCase(),
+        name === 'authorization' ? values[0] : values.join(', '),
+      ]),
     ),
   });
   return forwarding.metadata(sentHeaders(request, forwarding.names), 'id');
@@ -424,6 +427,7 @@ describe('a header that the application has', () => {
     ['deleted is not forwarded', (headers) => delete headers['x-user'], 'x-user', undefined],
     ['unset is not forwarded', (headers) => (headers['x-user'] = undefined), 'x-user', undefined],
     ['replaced is forwarded so', (headers) => (headers['x-user'] = 'ann'), 'x-user', 'ann'],
+    ['replaced by one of several is forwarded so', (headers) => (headers['x-lines'] = 'a'), 'lines', 'a'],
     ['set is forwarded', (headers) => (headers['x-tenant'] = ['a', 'b']), 'tenant', 'a, b'],
     ['set to a number is forwarded', (headers) => Object.assign(headers, { 'x-age': 7 }), 'age', '7'],
   ])('%s', async (_, edit, key, value) => {

@@ -149,7 +149,8 @@ class Front {
     const unbound = unboundRules(contract.descriptorSet, contract.services);
     // The transcoder says why a rule cannot be served.
     const bare = all ? [] : unbound.filter(({ additionalBindings }) => additionalBindings === undefined);
-    const unserved = bare.length === 0 ? [] : [`${bare.length} methods without an HTTP rule, see --all.`];
+    const methods = bare.length === 1 ? '1 method' : `${bare.length} methods`;
+    const unserved = bare.length === 0 ? [] : [`${methods} without an HTTP rule, see --all.`];
     this.#tell('leftOut', [...skipped, ...unserved].map(leftOut));
     const options = {
       ...contract,
@@ -171,12 +172,16 @@ class Front {
 
   /** Serves a transcoder and its pages. @returns what is said about the page */
   #serve(transcoder: Transcoder, document: OpenApi): string {
-    const [pages, page] = this.#pages(document);
+    const docs = this.#documentPages?.(() => document);
+    const pages = docs ?? [documentPage(() => document)];
     const serving = (handler: Transcoder['handler']): RequestListener => {
       const paged = withPages({ handler, respond: transcoder.respond }, pages);
       return this.#guarded((request, response) => {
-        if (isBrowserAtRoot(request)) transcoder.respond(request, response, () => TO_DOCS);
-        else paged(request, response);
+        const toDocs = (): void => {
+          transcoder.respond(request, response, () => TO_DOCS);
+        };
+        // A method of the contract at the root takes precedence.
+        paged(request, response, docs && isBrowserAtRoot(request) ? toDocs : undefined);
       });
     };
     for (const event of ['request', 'checkContinue', 'clientError', 'connect'])
@@ -186,14 +191,9 @@ class Front {
       .on('checkContinue', serving(transcoder.onCheckContinue))
       .on('clientError', transcoder.onClientError)
       .on('connect', transcoder.onConnect);
-    return page;
-  }
-
-  #pages(document: OpenApi): [pages: Page[], said: string] {
-    const pages = this.#documentPages?.(() => document);
-    return pages === undefined
-      ? [[documentPage(() => document)], 'without a page to try it, which needs npm install swagger-ui-dist']
-      : [pages, `with a page to try it at ${this.#origin}/docs`];
+    return docs
+      ? `with a page to try it at ${this.#origin}/docs`
+      : 'without a page to try it, which needs npm install swagger-ui-dist';
   }
 
   close(): void {

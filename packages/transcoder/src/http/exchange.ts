@@ -7,7 +7,7 @@ import type { Cancellation, UnaryReply } from '../upstream.js';
 import { hasBody, type RequestTarget, type SentHeaders, sentHeaders } from './head.js';
 
 /** What the head of a request is read with. */
-export interface Arriving extends Pick<ReturnType<typeof faultless>, 'now' | 'observer' | 'requestIdOf'> {
+export interface Arriving extends ReturnType<typeof faultless> {
   /** The names of the headers that are read as sent. */
   readonly names: { has(lowerCaseName: string): boolean };
 }
@@ -25,6 +25,7 @@ export class Exchange implements Cancellation {
   /** The headers that are read as sent. */
   readonly sent: SentHeaders;
   readonly observation: RequestObservation;
+  readonly notify: Arriving['notify'];
   /** The path template, for observers; undefined for an unknown path. The `answer` of `respond` may set it. */
   template: string | undefined;
   /** Whether the server has identified the caller; otherwise the client is unauthenticated. */
@@ -34,7 +35,7 @@ export class Exchange implements Cancellation {
   /** Whether the response has been passed to Node. */
   written = false;
   readonly #awaitsContinue: boolean;
-  #closeListeners: (() => void)[] | undefined;
+  readonly #closeListeners: (() => void)[] = [];
   #lost = false;
 
   /** @param awaitsContinue whether the client waits for 100 (RFC 9110 10.1.1) before it sends the body. */
@@ -43,7 +44,7 @@ export class Exchange implements Cancellation {
     response: ServerResponse,
     target: RequestTarget,
     awaitsContinue: boolean,
-    { names, now, observer, requestIdOf }: Arriving,
+    { names, notify, now, observer, requestIdOf }: Arriving,
   ) {
     const { headers } = request;
     const id = headers['x-request-id'];
@@ -55,6 +56,7 @@ export class Exchange implements Cancellation {
     this.target = target;
     this.sent = sentHeaders(request, names);
     this.#awaitsContinue = awaitsContinue;
+    this.notify = notify;
     this.observation = observer.begin({ method: this.verb, headers });
   }
 
@@ -117,19 +119,16 @@ export class Exchange implements Cancellation {
       listener();
       return;
     }
-    if (this.#closeListeners === undefined) this.response.once('close', this.#closed);
-    this.#closeListeners = [...(this.#closeListeners ?? []), listener];
+    if (this.#closeListeners.push(listener) === 1) this.response.once('close', this.#closed);
   }
 
   readonly #closed = (): void => {
-    const listeners = this.#closeListeners ?? [];
-    this.#closeListeners = undefined;
-    for (const listener of listeners) listener();
+    for (const listener of this.#closeListeners.splice(0)) listener();
   };
 
   onCancelled(listener: () => void): void {
     this.onClose(() => {
-      if (this.cancelled) listener();
+      if (this.cancelled) this.notify(listener);
     });
   }
 }
@@ -218,6 +217,8 @@ export class RequestQueue {
       exchange.lose();
       return;
     }
+    // Other code has responded, so nothing would take it out again.
+    if (exchange.response.closed) return;
     const counted = this.#unsent.length > 0 ? pipelined : undefined;
     if (counted !== undefined) counted.count += 1;
     this.#unsent.push({ exchange, counted });

@@ -2,7 +2,6 @@ import { type IncomingMessage, type RequestListener, ServerResponse } from 'node
 import type { Duplex } from 'node:stream';
 import type { ErrorReplies } from '../failures/error-reply.js';
 import { HttpFailure, internal } from '../failures/failure.js';
-import type { faultless } from '../hooks.js';
 import type { HttpReply } from '../http-reply.js';
 import { type Arriving, Exchange, type Pipelined, RequestQueue } from './exchange.js';
 import {
@@ -18,7 +17,7 @@ import { loggedPath, writeEarlyReply, writeReply } from './response.js';
 /** Returns the response to a request. */
 export type Answer = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 
-interface ExchangesOptions extends ReturnType<typeof faultless>, Arriving {
+interface ExchangesOptions extends Arriving {
   readonly errors: ErrorReplies;
   readonly answeredLevel: 'info' | 'debug';
   readonly maxRequests: number;

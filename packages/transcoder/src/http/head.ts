@@ -138,8 +138,8 @@ export function sentHeaders(
     if (!names.has(name)) continue;
     const now = headers[name];
     const values = sent.get(name);
-    // Of several lines, Node keeps the first or joins them, depending on the header.
-    if (values !== undefined && (now === values[0] || now === values.join(', '))) unchanged += 1;
+    const kept = values?.length === 1 || FIRST_KEPT.has(name) ? values?.[0] : values?.join(', ');
+    if (values !== undefined && now === kept) unchanged += 1;
     else sent.set(name, [now ?? []].flat().map(String));
   }
   if (unchanged < sent.size)
@@ -147,6 +147,12 @@ export function sentHeaders(
       if (values.length === 0 || !Object.hasOwn(headers, name)) sent.delete(name);
   return sent;
 }
+
+/** The headers of which Node keeps the first line; it joins those of others. */
+const FIRST_KEPT = new Set(
+  `age authorization content-type etag expires from host if-modified-since if-unmodified-since last-modified
+   location max-forwards proxy-authorization referer retry-after server user-agent`.split(/\s+/),
+);
 
 const SECONDS_ABOVE_ZERO = /^(?=.*[1-9])[0-9]+(?:\.[0-9]+)?$/;
 

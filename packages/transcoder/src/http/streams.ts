@@ -225,7 +225,7 @@ export class OpenStream implements Cancellation {
     clearTimeout(this.#limit);
     clearTimeout(this.#cut);
     this.#open.delete(this);
-    this.#cancel();
+    this.#exchange.notify(this.#cancel);
     this.#wake();
   };
 }

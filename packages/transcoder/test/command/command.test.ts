@@ -100,12 +100,15 @@ describe('the command', () => {
     expect(await rawExchange(origin, 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n')).toContain('"error":');
   });
 
-  it('leads a browser from the root to the page', async () => {
+  it('leads a browser from the root to the page, unless the contract has a method there', async () => {
     const browser = { path: '/', headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
     const { address } = await start();
     const origin = await originOf(startCommand('--target', address));
     expect(await httpRequest(origin, browser)).toMatchObject({ status: 302, headers: { location: 'docs' } });
     expect((await httpRequest(origin, { path: '/' })).status).toBe(404);
+    const descriptorSet = withRule('HoldBody', { pattern: { case: 'get', value: '/' } });
+    const rooted = startCommand('--target', address, '--descriptors', fileWith(descriptorSet));
+    expect(await httpRequest(await originOf(rooted), browser)).toMatchObject({ status: 501 });
   });
 
   it('prints a line about each request, also of one that it refuses itself or cannot read', async () => {
@@ -222,9 +225,10 @@ describe('a server that stops and starts', () => {
     const third = await start({
       address,
       descriptorSet: libraryDescriptorSet,
-      listed: ['library.v1.Library'],
+      listed: ['library.v1.Library', 'library.v1.Probe'],
     });
     await eventually(() => command.lines.at(-1)).toContain(' is served at ');
+    expect(command.lines).toContain('Left out: 1 method without an HTTP rule, see --all.');
     const document = await textOf(origin, '/openapi.json');
     expect(JSON.parse(document)).toMatchObject({ info: { title: 'library.v1' } });
     expect(reasonOf(await httpRequest(origin, { path: '/v1/greetings/Ada' }))).toBe('PATH_UNKNOWN');

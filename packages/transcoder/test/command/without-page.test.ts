@@ -26,4 +26,5 @@ it('without swagger-ui-dist, the command serves the document alone, and says wha
   );
   expect((await httpRequest(origin, { path: '/openapi.json' })).status).toBe(200);
   expect((await httpRequest(origin, { path: '/docs' })).status).toBe(404);
+  expect((await httpRequest(origin, { path: '/', headers: { accept: 'text/html' } })).status).toBe(404);
 });

@@ -101,6 +101,20 @@ describe('pipelined requests', () => {
     expect(calls.map(({ cancellation }) => cancellation.cancelled)).toEqual([true, true]);
   });
 
+  it('do not count if middleware passes them on after its response to them has closed', async () => {
+    const gateway = await openTranscoder({ maxRequests: 1 }, {}, (handler) => (request, response) => {
+      response
+        .once('close', handler.bind(undefined, request, response))
+        .writeHead(401)
+        .end();
+    });
+    const { socket, received } = openConnection(gateway);
+    for (const round of [1, 2, 3, 4]) {
+      socket.write(getRequest('/nowhere'));
+      await expect.poll(received).toMatch(new RegExp(`(?:HTTP/1\\.1 401[^]*){${round}}`));
+    }
+  });
+
   it('do not count if middleware passes them on after their connection has closed', async () => {
     const late: (() => void)[] = [];
     const gateway = await openTranscoder({ maxRequests: 1 }, {}, (handler) => (request, response) => {
