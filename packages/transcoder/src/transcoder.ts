@@ -16,9 +16,9 @@ import { readContract } from './template/contract.js';
 export interface Transcoder {
   /**
    * The listener for the event `request` of a `node:http` server, or middleware for Express 5, or for Fastify with its
-   * raw request and response. It responds to every
-   * request; with `next`, it passes on requests for unknown paths. Node itself refuses requests without `Host`, in its
-   * own format, unless the server was created with `requireHostHeader: false`.
+   * raw request and response. It responds to every request; with `next`, it passes on requests for unknown paths. Node
+   * itself refuses requests without `Host`, in its own format, unless the server was created with
+   * `requireHostHeader: false`.
    */
   readonly handler: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
   /**
