@@ -47,14 +47,14 @@ export class Rounds {
     progress: (line: string) => void,
     machine?: Machine,
   ): Promise<Measured[]> {
-    const { rounds } = this.#scale;
+    const { rounds, warmUpRounds } = this.#scale;
     const samples = new Map<Scenario, Sample[]>(groups.flat().map((scenario) => [scenario, []]));
     for (const group of groups) {
-      for (let round = 1; round <= rounds; round++) {
-        const order = round % 2 === 1 ? group : group.toReversed();
-        const name = `round ${round} of ${rounds}`;
-        for (const [scenario, sample] of await this.#round(order, name, progress, machine))
-          samples.get(scenario)?.push(sample);
+      for (let round = 1 - warmUpRounds; round <= rounds; round++) {
+        const order = round % 2 === 0 ? group.toReversed() : group;
+        const name = round < 1 ? 'warm-up' : `round ${round} of ${rounds}`;
+        const measured = await this.#round(order, name, progress, machine);
+        if (round >= 1) for (const [scenario, sample] of measured) samples.get(scenario)?.push(sample);
       }
     }
     return [...samples].map(([{ name }, of]) => ({ name, samples: of }));
