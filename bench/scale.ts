@@ -16,7 +16,7 @@ export interface Scale {
 /** The scale of the published figures. */
 export const FULL: Scale = {
   name: 'full',
-  rounds: 8,
+  rounds: 10,
   warmUpRounds: 2,
   warmUpMs: 400,
   durationMs: 1_500,
