@@ -12,7 +12,7 @@ export const CHANNEL_DEFAULTS: ChannelOptions = {
   // Reconnects to a restarted server within about a second.
   'grpc.initial_reconnect_backoff_ms': 100,
   'grpc.max_reconnect_backoff_ms': 1_000,
-  // Finds a server that has moved as soon; the default are 30 seconds.
+  // Finds a server that has moved as soon; the default is 30 seconds.
   'grpc.dns_min_time_between_resolutions_ms': 1_000,
   // As often as servers allow by default, and as they do only during calls: grpc-go, grpc-java and C-core end a
   // connection with more pings.
