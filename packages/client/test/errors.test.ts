@@ -30,9 +30,8 @@ const INVALID = failingWith(status.INVALID_ARGUMENT, [
 
 async function failureOfCreate(answer: () => Answer): Promise<RouteClientError> {
   const server = await startFaultServer(answer);
-  return failureOf(
-    clientFor(server.address).createRoute(DEFINITION, { requestId: 'mine', idempotencyKey: 'key' }),
-  );
+  const ids = { requestId: 'mine', idempotencyKey: 'key' };
+  return failureOf(clientFor(server.address).createRoute(DEFINITION, ids));
 }
 
 const FACTS = { reason: 'ROUTE_INVALID', metadata: { one: 'fact' }, fieldViolations: [VIOLATION] };
@@ -66,18 +65,12 @@ it('the details of a response are parsed, but for those of an unknown type', asy
   ]);
 });
 
-it('the stack of an error names the function that made the call', async () => {
+it('an error names the calling function in its stack, and shows no token, however it is printed', async () => {
   const server = await startFaultServer(INVALID);
-  const client = clientFor(server.address);
+  const client = clientFor(server.address, { token: 'very-secret' });
   const theCodeThatCalled = async (): Promise<unknown> => await client.createRoute(DEFINITION);
-  expect((await failureOf(theCodeThatCalled())).stack).toContain('theCodeThatCalled');
-});
-
-it('an error shows no token, however it is printed', async () => {
-  const server = await startFaultServer(INVALID);
-  const failure = await failureOf(
-    clientFor(server.address, { token: 'very-secret' }).createRoute(DEFINITION),
-  );
+  const failure = await failureOf(theCodeThatCalled());
+  expect(failure.stack).toContain('theCodeThatCalled');
   expect(inspect(failure, { depth: 20, showHidden: true })).not.toContain('very-secret');
 });
 

@@ -223,11 +223,9 @@ it('the calls of a client that knows several addresses are not bounded by one of
   const servers = [await startFaultServer(() => 'never'), await startFaultServer(() => 'never')];
   const client = clientFor(`ipv4:${servers.map(({ address }) => address).join(',')}`);
   const controller = new AbortController();
-  const calls = Array.from({ length: 250 }, () =>
-    failureOf(client.getRoute('x', { signal: controller.signal })),
-  );
-  const received = (): number => servers.flatMap((server) => server.received).length;
-  await expect.poll(received).toBe(250);
+  const { signal } = controller;
+  const calls = Array.from({ length: 250 }, () => failureOf(client.getRoute('x', { signal })));
+  await expect.poll(() => servers.flatMap((server) => server.received).length).toBe(250);
   controller.abort();
   await Promise.all(calls);
 });
