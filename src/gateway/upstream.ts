@@ -47,8 +47,6 @@ export function onWallClock(upstream: Upstream): Upstream {
 }
 
 const CHANNEL_OPTIONS = {
-  // A server that has moved is looked up at once, and not up to 30 seconds later.
-  'grpc.dns_min_time_between_resolutions_ms': 1_000,
   // Drops the connection to a silent server after 15 seconds, even without calls: this service allows such pings.
   'grpc.keepalive_time_ms': 10_000,
   'grpc.keepalive_timeout_ms': 5_000,

@@ -93,12 +93,8 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   for (const reason of contract.skipped) hooks.log.warn({ reason }, 'method skipped');
   const unknownType = unknownTypes(hooks);
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain, unknownType });
-  const dispatcher = new RequestDispatcher(contract, errors, {
-    ...options,
-    upstream,
-    now: hooks.now,
-    unknownType,
-  });
+  const parts = { ...options, upstream, now: hooks.now, unknownType };
+  const dispatcher = new RequestDispatcher(contract, errors, parts);
   const exchanges = new Exchanges({ ...options, ...hooks, errors, names: options.forwarding.names });
   const transcode =
     (awaitsContinue: boolean): Transcoder['handler'] =>

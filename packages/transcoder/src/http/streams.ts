@@ -45,8 +45,9 @@ export class StreamedReply {
   readonly #stream: ReplyStream;
   readonly #parts: StreamedReplyParts;
   #initialMetadata: ReplyMetadata | undefined;
-  /** The next item, once it was requested. */
-  #coming: Promise<StreamItem> | undefined;
+  /** Whether an item was requested and has not been returned yet. */
+  #asked = false;
+  #item: StreamItem | undefined;
   /** Wakes a waiting `#next`. */
   #wake = ignore;
   #failure: ErrorReply | undefined;
@@ -120,27 +121,30 @@ export class StreamedReply {
   /** The next item, or the failure that aborted the stream; undefined if a timer ended the wait first. */
   async #next(): Promise<StreamItem | undefined> {
     const { open } = this.#parts;
-    this.#coming ??= this.#ask();
-    const woken = new Promise<undefined>((resolve) => {
-      this.#wake = () => {
-        resolve(undefined);
-      };
-    });
-    const item = open.failure ?? (await Promise.race([this.#coming, woken]));
-    const next = open.failure ?? item;
-    if (next !== undefined) this.#coming = undefined;
-    return next;
+    if (!this.#asked) void this.#ask();
+    // No race with the item: it would keep a reaction for each pulse until the item comes.
+    if (open.failure === undefined && this.#item === undefined) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    const item = open.failure ?? this.#item;
+    if (item !== undefined) this.#asked = false;
+    this.#item = undefined;
+    return item;
   }
 
-  async #ask(): Promise<StreamItem> {
+  async #ask(): Promise<void> {
+    this.#asked = true;
     try {
       const item = await this.#stream.next();
-      if (item instanceof Uint8Array) return this.#parts.format.message(item);
-      if (isEnd(item)) return item;
-      throw new TypeError('The stream returned neither a message nor an outcome.');
+      if (item instanceof Uint8Array) this.#item = this.#parts.format.message(item);
+      else if (isEnd(item)) this.#item = item;
+      else throw new TypeError('The stream returned neither a message nor an outcome.');
     } catch (error) {
-      return internal(error);
+      this.#item = internal(error);
     }
+    this.#wake();
   }
 
   /**
