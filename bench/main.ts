@@ -6,7 +6,7 @@ import { requirePlatform } from './platform.js';
 import { allFigures, writeDocuments } from './report.js';
 import { FULL, GUARD, QUICK } from './scale.js';
 import { Servers } from './servers.js';
-import { pairTable, type Side, sideBySide, tooDear } from './side-by-side.js';
+import { pairTable, sideBySide, tooDear } from './side-by-side.js';
 
 const DOCS = resolve('docs');
 
@@ -40,7 +40,7 @@ async function main(): Promise<void> {
   process.once('SIGINT', () => void close().finally(() => process.exit(130)));
   try {
     if (compare !== undefined) {
-      const sides = { base: versionOf(others), other: versionOf(servers) };
+      const sides = { base: others, other: servers };
       const pairs = await sideBySide(quick ? QUICK : GUARD, database, sides, progress);
       print(pairTable(pairs));
       const dear = tooDear(pairs);
@@ -54,13 +54,6 @@ async function main(): Promise<void> {
   } finally {
     await close();
   }
-}
-
-function versionOf(servers: Servers): Side {
-  return {
-    start: (settings) => servers.service(settings),
-    apart: (settings) => servers.apart(settings),
-  };
 }
 
 function print(text: string): void {

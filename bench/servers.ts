@@ -61,8 +61,9 @@ export class Servers {
     return this.#start(new Child(args, peerSettings(databaseUrl), '.', resolve(binary)), []);
   }
 
+  /** Stops them all. Others may be started afterwards. */
   async close(): Promise<void> {
-    await Promise.all(this.#children.map((child) => child.stop()));
+    await Promise.all(this.#children.splice(0).map((child) => child.stop()));
   }
 
   /** Waits until a program prints its addresses. */

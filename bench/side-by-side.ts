@@ -1,15 +1,17 @@
 import type { DatabaseServer } from './database.js';
-import { type Figure, type Measured, ratiosOf, shown, valuesOf } from './figures.js';
+import { type Figure, type Measured, ratiosOf, type Sample, shown, valuesOf } from './figures.js';
 import { median } from './load/percentile.js';
 import { Rounds } from './rounds.js';
 import type { Scale } from './scale.js';
 import type { Scenario } from './scenarios.js';
-import type { Server } from './servers.js';
+import type { Servers } from './servers.js';
 import { table } from './table.js';
 import type { Compared, Target, TargetName } from './testbed.js';
 
 /** The number of uncached routes as a multiple of the cached ones: enough that no round requests one twice. */
 const COLD = 10;
+/** How often the servers are started. */
+const STARTS = 6;
 /** The most CPU time that a request may cost, as a multiple of its cost in the previous version. */
 const MOST = 1.05;
 
@@ -39,14 +41,8 @@ const CALLS = [
   },
 ] as const satisfies (Scenario & { readonly target: Compared })[];
 
-type Start = (settings: Readonly<Record<string, string>>) => Promise<Server>;
-
-/** One of the two sides of a comparison. */
-export interface Side {
-  readonly start: Start;
-  /** Starts the service with a separate gateway. */
-  readonly apart: Start;
-}
+/** One of the two sides of a comparison: the servers of a checkout. */
+export type Side = Pick<Servers, 'service' | 'apart' | 'close'>;
 
 /** The measurements of one call on both sides. */
 export interface Pair {
@@ -55,42 +51,56 @@ export interface Pair {
   readonly other: Measured;
 }
 
-/** Measures every call on two sides, in turns. Each side has its own databases, with the same routes. */
+/**
+ * Measures every call on two sides, in turns. Each side has its own databases, with the same routes, and is started several
+ * times: what V8 inlines differs from process to process, and with it a request's cost by up to a tenth.
+ */
 export async function sideBySide(
   scale: Scale,
   database: DatabaseServer,
   { base, other }: { readonly base: Side; readonly other: Side },
   progress: (line: string) => void,
 ): Promise<Pair[]> {
-  progress('filling databases and starting servers');
-  const testbed = new Map<TargetName, Target>();
-  const add = async (name: TargetName, routes: number, start: Start): Promise<void> => {
-    const databaseUrl = await database.createDatabase(routes);
-    const server = await start({ DATABASE_URL: databaseUrl });
-    testbed.set(name, { ...server, databaseUrl, routes });
-  };
+  progress('filling databases');
   const { routes } = scale;
-  await add('service', routes, base.start);
-  await add('other service', routes, other.start);
-  await add('cold', routes * COLD, base.start);
-  await add('other cold', routes * COLD, other.start);
-  await add('gateway', routes, base.apart);
-  await add('other gateway', routes, other.apart);
-
+  const places: { name: TargetName; routes: number; databaseUrl: string; side: Side; apart: boolean }[] = [];
+  for (const target of ['service', 'cold', 'gateway'] as const) {
+    const stored = target === 'cold' ? routes * COLD : routes;
+    for (const [name, side] of [
+      [target, base],
+      [`other ${target}`, other],
+    ] as const) {
+      const databaseUrl = await database.createDatabase(stored);
+      places.push({ name, routes: stored, databaseUrl, side, apart: target === 'gateway' });
+    }
+  }
   const pairs = CALLS.map((call): [Scenario, Scenario] => [
     call,
     { ...call, name: `${call.name}, other`, target: `other ${call.target}` },
   ]);
-  const rounds = new Rounds(scale, testbed, database.pid);
-  progress('filling the caches');
-  const cached = CALLS.filter(({ pick }) => pick === 'uniform').map(({ name }) => name);
-  for (const scenario of pairs.filter(([{ name }]) => cached.includes(name as never)).flat())
-    await rounds.fillCache(scenario);
-  const measured = await rounds.run(pairs, progress);
-  return pairs.flatMap(([{ name }], i): Pair[] => {
-    const [one, two] = measured.slice(2 * i);
-    return one === undefined || two === undefined ? [] : [{ name, base: one, other: two }];
-  });
+  const samples = pairs.flat().map((): Sample[] => []);
+  for (let start = 1; start <= STARTS; start++) {
+    const here = (line: string): void => {
+      progress(`start ${start} of ${STARTS}: ${line}`);
+    };
+    const testbed = new Map<TargetName, Target>();
+    for (const { name, side, apart, ...place } of places) {
+      const settings = { DATABASE_URL: place.databaseUrl };
+      testbed.set(name, { ...place, ...(await (apart ? side.apart(settings) : side.service(settings))) });
+    }
+    const rounds = new Rounds(scale, testbed, database.pid);
+    here('filling the caches');
+    for (const scenario of pairs.flat().filter(({ pick }) => pick === 'uniform'))
+      await rounds.fillCache(scenario);
+    const measured = await rounds.run(pairs, here);
+    for (const [i, row] of measured.entries()) samples[i]?.push(...row.samples);
+    await Promise.all([base.close(), other.close()]);
+  }
+  return pairs.map(([one, two], i) => ({
+    name: one.name,
+    base: { name: one.name, samples: samples[2 * i] ?? [] },
+    other: { name: two.name, samples: samples[2 * i + 1] ?? [] },
+  }));
 }
 
 /** A table of each call's rate and CPU time on both sides, with the ratios within the rounds. */
