@@ -8,8 +8,8 @@ import type { Servers } from './servers.js';
 import { table } from './table.js';
 import type { Compared, Target, TargetName } from './testbed.js';
 
-/** The number of uncached routes as a multiple of the cached ones: enough that no round requests one twice. */
-const COLD = 10;
+/** The number of uncached routes as a multiple of the cached ones: enough that none is requested twice after a start. */
+const COLD = 30;
 /** How often the servers are started. */
 const STARTS = 6;
 /** The most CPU time that a request may cost, as a multiple of its cost in the previous version. */
