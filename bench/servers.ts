@@ -13,7 +13,7 @@ export interface Server {
   readonly http?: string;
 }
 
-/** Starts the servers of the benchmark, and stops them all at its end. */
+/** Starts and stops servers of the benchmark. */
 export class Servers {
   readonly #children: Child[] = [];
   readonly #checkout: string;
@@ -61,7 +61,7 @@ export class Servers {
     return this.#start(new Child(args, peerSettings(databaseUrl), '.', resolve(binary)), []);
   }
 
-  /** Stops them all. Others may be started afterwards. */
+  /** Stops all that have been started. Others may be started afterwards. */
   async close(): Promise<void> {
     await Promise.all(this.#children.splice(0).map((child) => child.stop()));
   }

@@ -62,16 +62,19 @@ export async function sideBySide(
   progress: (line: string) => void,
 ): Promise<Pair[]> {
   progress('filling databases');
-  const { routes } = scale;
-  const places: { name: TargetName; routes: number; databaseUrl: string; side: Side; apart: boolean }[] = [];
+  const starts = new Map<TargetName, () => Promise<Target>>();
   for (const target of ['service', 'cold', 'gateway'] as const) {
-    const stored = target === 'cold' ? routes * COLD : routes;
+    const routes = scale.routes * (target === 'cold' ? COLD : 1);
     for (const [name, side] of [
       [target, base],
       [`other ${target}`, other],
     ] as const) {
-      const databaseUrl = await database.createDatabase(stored);
-      places.push({ name, routes: stored, databaseUrl, side, apart: target === 'gateway' });
+      const databaseUrl = await database.createDatabase(routes);
+      starts.set(name, async () => {
+        const settings = { DATABASE_URL: databaseUrl };
+        const server = await (target === 'gateway' ? side.apart(settings) : side.service(settings));
+        return { ...server, databaseUrl, routes };
+      });
     }
   }
   const pairs = CALLS.map((call): [Scenario, Scenario] => [
@@ -79,15 +82,12 @@ export async function sideBySide(
     { ...call, name: `${call.name}, other`, target: `other ${call.target}` },
   ]);
   const samples = pairs.flat().map((): Sample[] => []);
-  for (let start = 1; start <= STARTS; start++) {
+  for (let turn = 1; turn <= STARTS; turn++) {
     const here = (line: string): void => {
-      progress(`start ${start} of ${STARTS}: ${line}`);
+      progress(`start ${turn} of ${STARTS}: ${line}`);
     };
     const testbed = new Map<TargetName, Target>();
-    for (const { name, side, apart, ...place } of places) {
-      const settings = { DATABASE_URL: place.databaseUrl };
-      testbed.set(name, { ...place, ...(await (apart ? side.apart(settings) : side.service(settings))) });
-    }
+    for (const [name, start] of starts) testbed.set(name, await start());
     const rounds = new Rounds(scale, testbed, database.pid);
     here('filling the caches');
     for (const scenario of pairs.flat().filter(({ pick }) => pick === 'uniform'))
