@@ -13,23 +13,23 @@ import { memoryUpstream, onWallClock, openChannel } from './gateway/upstream.js'
 import { descriptorSet } from './gen/descriptor-set.js';
 import { Health } from './grpc/health.js';
 import { ROUTE_SERVICE, startGrpcServer, STREAMING_PATHS } from './grpc/server.js';
-import { createDocuments } from './openapi/document.js';
-import { newRouteId, Registry } from './registry/registry.js';
-import { REALM, routeService } from './routes/route-service.js';
-import { Closing, GRACE_MS } from './run/closing.js';
-import { countOrWarn, reachOrExplain, useOrExplain } from './run/database-start.js';
-import { listenOrExplain, openOrExplain } from './run/start.js';
-import { openTokenKeys } from './run/token-keys.js';
-import { joinAddress } from './settings/addresses.js';
-import type { Config, GrpcConfig, HttpConfig, TlsFiles } from './settings/config.js';
-import { closeDatabase, openForCalls, poolFigures } from './store/database.js';
-import { KnexRouteStore } from './store/knex-route-store.js';
-import { ensureSchema } from './store/migrations.js';
+import { Closing, GRACE_MS } from './lifecycle/closing.js';
+import { countOrWarn, reachOrExplain, useOrExplain } from './lifecycle/database-start.js';
+import { listenOrExplain, openOrExplain } from './lifecycle/start.js';
+import { openTokenKeys } from './lifecycle/token-keys.js';
 import type { Metrics } from './observability/metrics/metrics.js';
 import { Monitor } from './observability/monitor.js';
 import { startOpsServer } from './observability/ops-server.js';
 import { Readiness } from './observability/readiness.js';
 import type { Tracing } from './observability/tracing/tracing.js';
+import { createDocuments } from './openapi/document.js';
+import { newRouteId, Registry } from './registry/registry.js';
+import { REALM, routeService } from './routes/route-service.js';
+import { joinAddress } from './settings/addresses.js';
+import type { Config, GrpcConfig, HttpConfig, TlsFiles } from './settings/config.js';
+import { closeDatabase, openForCalls, poolFigures } from './store/database.js';
+import { KnexRouteStore } from './store/knex-route-store.js';
+import { ensureSchema } from './store/migrations.js';
 
 /** The running service. */
 export interface App {

@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util';
 import type { Knex } from 'knex';
+import { reachOrExplain, useOrExplain } from '../lifecycle/database-start.js';
 import { readMigration } from '../settings/config.js';
 import { closeDatabase, openForMigrations } from '../store/database.js';
 import { countDuplicates } from '../store/duplicates.js';
 import { migrateUp, migrationStatus } from '../store/migrations.js';
-import { reachOrExplain, useOrExplain } from './database-start.js';
 import { startProblem, type Terminal } from './terminal.js';
 
 const USAGE = `Usage: node dist/migrate.js [--status | --count-duplicates | --help]

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { createConnection } from 'mysql2/promise';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { reachOrExplain } from '../../src/run/database-start.js';
+import { reachOrExplain } from '../../src/lifecycle/database-start.js';
 import type { MysqlDatabase } from '../../src/settings/database-url.js';
 import { openForCalls, openForMigrations } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';

@@ -4,7 +4,7 @@ import { copyFileSync, mkdtempSync } from 'node:fs';
 import { type AddressInfo, createServer, Server } from 'node:net';
 import { join, resolve } from 'node:path';
 import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
-import { listenOrExplain } from '../../src/run/start.js';
+import { listenOrExplain } from '../../src/lifecycle/start.js';
 import { watchHealth } from '../support/health-client.js';
 import { errorPacket } from '../support/mysql-packets.js';
 import { type Ended, Programs } from '../support/process.js';

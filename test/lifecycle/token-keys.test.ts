@@ -8,8 +8,8 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { KeySetServer } from '../auth/key-set-server.js';
 import { ACCEPTED, CLAIMS, type Header, NOW, signJwt } from '../auth/sign-jwt.js';
 import type { Authenticator } from '../../src/auth/authenticator.js';
-import { Closing } from '../../src/run/closing.js';
-import { openTokenKeys, type TokenKeys } from '../../src/run/token-keys.js';
+import { Closing } from '../../src/lifecycle/closing.js';
+import { openTokenKeys, type TokenKeys } from '../../src/lifecycle/token-keys.js';
 import type { TokenKey } from '../../src/settings/tokens.js';
 
 const OLD = 'old'.repeat(11);

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Closing } from '../../src/run/closing.js';
+import { Closing } from '../../src/lifecycle/closing.js';
 
 describe('closing', () => {
   it('closes all servers at once, and then the resources in reverse order', async () => {
