@@ -3,7 +3,7 @@
 //   npm run screenshot -- [WIDTH] [FILE]     the README's picture by default, else the whole page
 import { writeFileSync } from 'node:fs';
 import { chromium } from 'playwright-core';
-import { openCreate, PICTURE, textsInView } from '../test/support/docs-page.js';
+import { openCreate, PICTURE, shownTexts } from '../test/support/docs-page.js';
 import { findProgram } from '../test/support/programs.js';
 import { startService } from '../test/support/service.js';
 
@@ -20,7 +20,7 @@ try {
   const create = await openCreate(page, service.httpUrl);
   await create.getByRole('button', { name: 'Execute' }).click();
   await create.locator('.live-responses-table').waitFor();
-  const texts = await textsInView(page);
+  const texts = await shownTexts(page, PICTURE.size.height);
   await page.screenshot({ path: file, fullPage });
   if (!fullPage) writeFileSync(PICTURE.texts, texts);
 } finally {

@@ -27,12 +27,12 @@ export async function openCreate(page: Page, httpUrl: string): Promise<Locator> 
   return create;
 }
 
-/** The texts at the top of the page, as far as they are in the window, one a line. */
-export async function textsInView(page: Page): Promise<string> {
+/** The texts that the page shows, one a line: those that begin above a height, in pixels; default: all. */
+export async function shownTexts(page: Page, above = Infinity): Promise<string> {
   await page.evaluate(() => {
     scrollTo(0, 0);
   });
-  const texts = await page.evaluate(() => {
+  const texts = await page.evaluate((limit) => {
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     const range = document.createRange();
     const found: string[] = [];
@@ -40,9 +40,9 @@ export async function textsInView(page: Page): Promise<string> {
       const { currentNode: text } = walker;
       range.selectNodeContents(text);
       const { top, height } = range.getBoundingClientRect();
-      if (height > 0 && top < innerHeight) found.push((text.textContent ?? '').trim());
+      if (height > 0 && top < limit) found.push((text.textContent ?? '').trim());
     }
     return found.filter((text) => text !== '');
-  });
+  }, above);
   return `${texts.join('\n')}\n`;
 }
