@@ -7,7 +7,7 @@ import type { ServiceProcess } from './service-process.js';
 
 const FEWEST_ROUNDS = 3;
 /** The most rounds of a comparison. */
-const MOST_ROUNDS = 7;
+const MOST_ROUNDS = 11;
 
 /** What is left of a rate. */
 export interface Share {
@@ -20,7 +20,7 @@ export interface Share {
 
 /**
  * Compares a rate beside something odd with the rate beside something plain, in three rounds or, as long as less than
- * the goal is left, up to seven: whatever else runs on the machine disturbs single rounds.
+ * the goal is left, up to eleven: whatever else runs on the machine disturbs single rounds.
  */
 export async function shareOf(
   goal: number,
