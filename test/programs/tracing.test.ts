@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../support/free-port.js';
 import { OtlpCollector } from '../support/otlp-collector.js';
@@ -8,19 +10,21 @@ import { createOver, httpUrlOf, programsOfTest } from '../support/program-fixtur
 import { SERVICE_SETTINGS } from '../support/service.js';
 import { clientSpan } from '../observability/tracing/traced-service.js';
 
-/** Runs in Node's module loader thread and prints the URL of each imported module. */
-const PRINTING = moduleUrl(`
-  import { writeSync } from 'node:fs';
-  export async function resolve(specifier, context, next) {
-    const resolved = await next(specifier, context);
-    writeSync(2, resolved.url + '\\n');
-    return resolved;
-  }
-`);
-const PRINT_IMPORTS = moduleUrl(`
-  import { register } from 'node:module';
-  register(${JSON.stringify(PRINTING)});
-`);
+/** A module that notes the URL of each imported module in a file. */
+function notingImports(file: string): string {
+  const hooks = moduleUrl(`
+    import { appendFileSync } from 'node:fs';
+    export async function resolve(specifier, context, next) {
+      const resolved = await next(specifier, context);
+      appendFileSync(${JSON.stringify(file)}, resolved.url + '\\n');
+      return resolved;
+    }
+  `);
+  return moduleUrl(`
+    import { register } from 'node:module';
+    register(${JSON.stringify(hooks)});
+  `);
+}
 
 /** The address of a collector that does not run. */
 const ENDPOINT = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' };
@@ -54,11 +58,13 @@ describe('the code of OpenTelemetry', () => {
     ['is not loaded when there is no exporter', { ...ENDPOINT, OTEL_TRACES_EXPORTER: 'none' }, 0],
     ['is loaded with a collector', ENDPOINT, 5],
   ])('%s', async (_, settings, packages) => {
-    const program = run({ ...settings, NODE_OPTIONS: `--import ${PRINT_IMPORTS}` });
+    const file = join(programs.folder, 'imports');
+    const program = run({ ...settings, NODE_OPTIONS: `--import ${notingImports(file)}` });
     await createIn(program);
-    const { stderr } = await program.stop();
-    expect(stderr).toContain('/dist/app.js');
-    const loaded = stderr.match(/(?<=node_modules\/)@opentelemetry\/[^/]+/g) ?? [];
+    await program.stop();
+    const imports = readFileSync(file, 'utf8');
+    expect(imports).toContain('/dist/app.js');
+    const loaded = imports.match(/(?<=node_modules\/)@opentelemetry\/[^/]+/g) ?? [];
     expect(new Set(loaded).size).toBe(packages);
   });
 });
