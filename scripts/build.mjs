@@ -25,5 +25,7 @@ const builder = ts.createSolutionBuilder(
 for (let next = builder.getNextInvalidatedProject(); next; next = builder.getNextInvalidatedProject()) {
   const folder = relative('.', dirname(next.project)) || 'the service';
   if (next.kind === ts.InvalidatedProjectKind.Build) process.stderr.write(`Building ${folder} …\n`);
-  process.exitCode ||= next.done();
+  // Called for each project, also after one has failed: it is what takes the project from the list.
+  const status = next.done();
+  process.exitCode ||= status;
 }

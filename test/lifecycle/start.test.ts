@@ -1,9 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync, mkdtempSync } from 'node:fs';
 import { type AddressInfo, createServer, Server } from 'node:net';
-import { join, resolve } from 'node:path';
-import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { listenOrExplain } from '../../src/lifecycle/start.js';
 import { watchHealth } from '../support/health-client.js';
 import { errorPacket } from '../support/mysql-packets.js';
@@ -34,17 +32,6 @@ it.each(['main', 'migrate'] as const)(
     expect(stderr).toMatch(/cannot be used: go\\u\{a\}\\u\{1b\}\[2Jaway\\u\{202e\}\n$/);
   },
 );
-
-it('npm start after an install without the packages for development says so in one line', () => {
-  const script = resolve(import.meta.dirname, '../../scripts/build.mjs');
-  const folder = mkdtempSync(join(inject('temporaryFolder'), 'production-'));
-  copyFileSync(script, join(folder, 'build.mjs'));
-  const { status, stderr } = spawnSync(process.execPath, ['build.mjs'], { cwd: folder, encoding: 'utf8' });
-  expect({ status, stderr }).toEqual({
-    status: 1,
-    stderr: 'To build the service, install what it is built with, too: npm ci --include=dev\n',
-  });
-});
 
 it('git gives every script the line ends that a shell needs, also on Windows', () => {
   const scripts = ['scripts/check.sh', 'scripts/dev.sh', '.ci/run'];
