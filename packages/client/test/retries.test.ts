@@ -41,6 +41,13 @@ describe('a create', () => {
     },
   );
 
+  it('is retried by the default of a channel option that is undefined', async () => {
+    const server = await startFaultServer((_call, earlier) => (earlier === 0 ? AWAY : STORED));
+    const channelOptions = { 'grpc.service_config': undefined };
+    const client = clientFor(server.address, { channelOptions });
+    await expect(client.createRoute(DEFINITION)).resolves.toMatchObject(DEFINITION);
+  });
+
   it.each([status.INVALID_ARGUMENT, status.INTERNAL, status.DEADLINE_EXCEEDED, status.CANCELLED])(
     'is not retried after code %i',
     async (code) => {

@@ -131,11 +131,7 @@ it.each([
 
 it('what is undefined has its default, and as a field is absent, so that the service says what it needs', async () => {
   const server = await startFaultServer(() => STORED);
-  const none: object = {
-    tls: undefined,
-    waitForReady: undefined,
-    channelOptions: { 'grpc.service_config': undefined },
-  };
+  const none: object = { tls: undefined, waitForReady: undefined, channelOptions: undefined };
   const client = clientFor(server.address, none);
   const absent = undefined;
   const options = {
