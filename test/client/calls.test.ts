@@ -64,6 +64,27 @@ describe('the client', () => {
     ]);
   });
 
+  it('sends a token as long as the service takes, and says of a longer one that it is too long', async () => {
+    const { grpcAddress } = await runningService();
+    const longest = 'a'.repeat(8_192);
+    const refused = await failureOf(routeClient(grpcAddress, { token: longest }).getRoute('x'));
+    expect(refused.message).toMatch(/^The token is not a JWT/);
+    const unsent = await failureOf(routeClient(grpcAddress, { token: `${longest}a` }).getRoute('x'));
+    expect(unsent).toMatchObject({ status: 'UNAUTHENTICATED', reason: undefined });
+    expect(unsent.message).toBe(
+      'There is no token for the call: It has 8193 characters; the service takes at most 8192.',
+    );
+  });
+
+  it('checks a route as a create would, and stores nothing', async () => {
+    const { grpcAddress } = await runningService({ settings: { DUPLICATE_ROUTES: 'reject' } });
+    const client = routeClient(grpcAddress);
+    await expect(client.checkRoute(DEFINITION)).resolves.toEqual(DEFINITION);
+    const { id } = await client.createRoute(DEFINITION);
+    const failure = await failureOf(client.checkRoute(DEFINITION));
+    expect(failure).toMatchObject({ reason: 'ROUTE_EXISTS', metadata: { route_id: id } });
+  });
+
   it('says of a create whether an earlier one with its key had stored the route', async () => {
     const { grpcAddress } = await runningService();
     const client = routeClient(grpcAddress);

@@ -5,7 +5,8 @@ import { createRouteClient, type RouteClient } from '../../packages/client/src/i
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
 import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
-import { requestOf } from '../support/requests.js';
+import { openApi, validatorOf } from '../support/openapi.js';
+import { post, requestOf } from '../support/requests.js';
 import { errorInfoOf, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
 import { create, get, metadataOf, type Service, startServiceOn, tokenFor } from '../support/service.js';
 
@@ -25,14 +26,29 @@ const LONGEST: typeof DEFINITION = {
   handler: '😀'.repeat(255),
 };
 
+/** Each of them one character, or one name, longer. */
+const TOO_LONG: typeof DEFINITION = {
+  method: `${LONGEST.method}M`,
+  path: `${LONGEST.path}p`,
+  middleware: [...LONGEST.middleware, 'another'],
+  handler: `${LONGEST.handler}😀`,
+};
+
 it('every field of a route has a value here, or is assigned by the service', () => {
   const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
   const fields = registry.getMessage('routing.v1.Route')?.fields.map(({ jsonName }) => jsonName);
   expect(fields?.sort()).toEqual(['id', ...Object.keys(DEFINITION), 'createdAt'].sort());
 });
 
+it.each(Object.entries(TOO_LONG))('OpenAPI has the bound of %s', (field, value: unknown) => {
+  const isRouteInput = validatorOf(openApi()).compile({ $ref: 'openapi#/components/schemas/RouteInput' });
+  expect(isRouteInput(LONGEST)).toBe(true);
+  expect(isRouteInput({ ...LONGEST, [field]: value })).toBe(false);
+});
+
 /** One way to call the service. */
 interface Way {
+  check(): Promise<unknown>;
   create(): Promise<unknown>;
   get(id: string): Promise<unknown>;
 }
@@ -54,14 +70,18 @@ describeOn(engines)('on $name', (engine) => {
       (await fetch(`${service.httpUrl}/v1/routing${path}`, { ...init, headers })).json();
     ways = {
       gRPC: {
+        check: async () =>
+          (await create(service.client, requestOf(DEFINITION, { validateOnly: true }), metadata)).route,
         create: async () => (await create(service.client, requestOf(DEFINITION), metadata)).route,
         get: async (id) => (await get(service.client, id, metadata)).route,
       },
       REST: {
+        check: () => rest('?validateOnly=true', { method: 'POST', body: JSON.stringify(DEFINITION) }),
         create: () => rest('', { method: 'POST', body: JSON.stringify(DEFINITION) }),
         get: (id) => rest(`/${id}`),
       },
       'the client': {
+        check: () => client.checkRoute(DEFINITION),
         create: () => client.createRoute(DEFINITION),
         get: (id) => client.getRoute(id),
       },
@@ -85,20 +105,28 @@ describeOn(engines)('on $name', (engine) => {
     },
   );
 
+  it.each(WAYS)('every field is in the response to a dry run with %s', async (checking) => {
+    expect(await ways[checking].check()).toMatchObject(DEFINITION);
+  });
+
+  it.each(Object.entries(TOO_LONG))(
+    'a create whose %s is too long is refused',
+    async (field, value: unknown) => {
+      const refusal = await post(service, { ...LONGEST, [field]: value });
+      expect(refusal.status).toBe(400);
+      const { details } = await richErrorOfResponse(refusal);
+      expect(details).toContainEqual(
+        expect.objectContaining({ fieldViolations: [expect.objectContaining({ field: `route.${field}` })] }),
+      );
+    },
+  );
+
   it.each(Object.entries(LONGEST))(
     'a repeat that changes only its %s is refused',
     async (field, value: unknown) => {
-      const headers = {
-        authorization: `Bearer ${tokenFor()}`,
-        'content-type': 'application/json',
-        'idempotency-key': `only-${field}`,
-      };
-      const post = (definition: object): Promise<Response> => {
-        const init = { method: 'POST', headers, body: JSON.stringify(definition) };
-        return fetch(`${service.httpUrl}/v1/routing`, init);
-      };
-      const { id } = asJson(await (await post(DEFINITION)).json());
-      const refusal = await post({ ...DEFINITION, [field]: value });
+      const key = { 'idempotency-key': `only-${field}` };
+      const { id } = asJson(await (await post(service, DEFINITION, key)).json());
+      const refusal = await post(service, { ...DEFINITION, [field]: value }, key);
       const info = { reason: 'REQUEST_ID_REUSED', metadata: { route_id: id } };
       expect(errorInfoOf(await richErrorOfResponse(refusal))).toMatchObject(info);
     },

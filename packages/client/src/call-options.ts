@@ -18,8 +18,8 @@ export interface CallOptions {
   readonly requestId?: string | undefined;
 }
 
-/** Options of a create that is stored. */
-export interface StoreOptions extends CallOptions {
+/** Options of a create, and of its dry run. */
+export interface CreateOptions extends CallOptions {
   /**
    * The service stores at most one route per caller and key, forever, so that a create with the same key may be
    * repeated, even by another process: 1 to 128 visible ASCII characters. Default: a random UUID, so that only the
@@ -28,19 +28,13 @@ export interface StoreOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
-/** Options of a create. */
-export interface CreateOptions extends StoreOptions {
-  /** Whether to run every check and store nothing. Default: false. */
-  readonly validateOnly?: boolean | undefined;
-}
-
 const DEFAULT_TIMEOUT_MS = 5_000;
 /** The longest delay of a Node timer, in milliseconds. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 const ID = /^[\x21-\x7e]{1,128}$/;
 /** The names of `CallOptions`, and those of `CreateOptions`. */
 const OF_CALLS = ['signal', 'timeoutMs', 'requestId'];
-const OF_CREATES = [...OF_CALLS, 'idempotencyKey', 'validateOnly'];
+const OF_CREATES = [...OF_CALLS, 'idempotencyKey'];
 
 /** Options whose types and bounds are right. */
 export type CheckedOptions = CreateOptions & { readonly timeoutMs: number };
@@ -48,21 +42,34 @@ export type CheckedOptions = CreateOptions & { readonly timeoutMs: number };
 /** @throws RangeError when an option is unknown, has the wrong type or is out of its bounds */
 export function checkOptions(options: unknown = {}, reads = false): CheckedOptions {
   if (!isObject(options)) throw new RangeError(`The options must be an object, not ${shown(options)}.`);
+  // The name that it has in the contract.
+  if (options['validateOnly'] !== undefined)
+    throw new RangeError('There is no option "validateOnly"; a dry run is the method checkRoute.');
   requireKnown('option', options, reads ? OF_CALLS : OF_CREATES);
-  const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, requestId, idempotencyKey, validateOnly } = options;
-  if (signal !== undefined && !(signal instanceof AbortSignal)) refuse('signal', 'an AbortSignal', signal);
+
+  const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, requestId, idempotencyKey } = options;
+  if (signal !== undefined && !isSignal(signal)) refuse('signal', 'an AbortSignal', signal);
   if (!Number.isInteger(timeoutMs) || Number(timeoutMs) < 1 || Number(timeoutMs) > MAX_TIMEOUT_MS)
     refuse('timeoutMs', `an integer from 1 to ${MAX_TIMEOUT_MS}`, timeoutMs);
   for (const [name, id] of Object.entries({ requestId, idempotencyKey }))
     if (id !== undefined && !isId(id)) refuse(name, '1 to 128 visible ASCII characters', id);
-  if (validateOnly !== undefined && typeof validateOnly !== 'boolean')
-    refuse('validateOnly', 'true or false', validateOnly);
+
   return { ...(options as CreateOptions), timeoutMs: Number(timeoutMs) };
 }
 
 /** Whether a value can name a call or a create. */
 export function isId(value: unknown): value is string {
   return typeof value === 'string' && ID.test(value);
+}
+
+/** Whether a value has what a call needs of a signal, as those of jsdom and happy-dom have. */
+function isSignal(value: unknown): value is AbortSignal {
+  return (
+    isObject(value) &&
+    typeof value['aborted'] === 'boolean' &&
+    typeof value['addEventListener'] === 'function' &&
+    typeof value['removeEventListener'] === 'function'
+  );
 }
 
 function refuse(name: string, allowed: string, value: unknown): never {

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { DescMethod } from '@bufbuild/protobuf';
-import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
 import { type Client, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { tokenFrom } from './bearer-token.js';
-import { type CallOptions, checkOptions, type CreateOptions, isId } from './call-options.js';
+import { type CallOptions, checkOptions, isId } from './call-options.js';
 import type { RouteClientOptions } from './channel.js';
 import { connectFailure, deadlineExceeded, failed, type FailedCall } from './failed-call.js';
 import { type CallIds, messageOf, RouteClientError } from './route-client-error.js';
@@ -13,8 +12,10 @@ import { isObject } from './text.js';
 /** One call of an RPC method, with its conversions. */
 export interface UnaryCall<Result> {
   readonly method: DescMethod;
+  /** Which call has an idempotency key: none, that whose caller gives one, or each, at random by default. */
+  readonly idempotencyKey: 'none' | 'optional' | 'required';
   /** @throws Error when a value cannot be sent */
-  readonly request: (options: CreateOptions) => Uint8Array;
+  readonly request: (idempotencyKey: string | undefined) => Uint8Array;
   /** @throws Error when the response violates the contract; the call then fails with `INTERNAL` */
   readonly result: (reply: Uint8Array, trailers: Metadata) => Result;
 }
@@ -155,24 +156,31 @@ export class Caller {
 }
 
 /** @throws RouteClientError (`INVALID_ARGUMENT`) when an option or a value cannot be sent */
-function prepared<Result>({ method, request }: UnaryCall<Result>, given: CallOptions | undefined): Prepared {
-  const reads = method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+function prepared<Result>(unary: UnaryCall<Result>, given: CallOptions | undefined): Prepared {
+  const { method, idempotencyKey, request } = unary;
   const asked: Readonly<Record<string, unknown>> = isObject(given) ? given : {};
-  // A dry run stores nothing, so the service need not look for a key that is new.
-  const newKey = reads || asked['validateOnly'] === true ? undefined : randomUUID();
+  const newKey = idempotencyKey === 'required' ? randomUUID() : undefined;
   const ids = {
     requestId: isId(asked['requestId']) ? asked['requestId'] : randomUUID(),
     idempotencyKey: isId(asked['idempotencyKey']) ? asked['idempotencyKey'] : newKey,
   };
   try {
-    const { timeoutMs, signal, validateOnly } = checkOptions(given, reads);
-    // Any number of calls may share it.
-    if (signal !== undefined) setMaxListeners(0, signal);
-    const message = Buffer.from(request({ validateOnly, ...ids }));
+    const { timeoutMs, signal } = checkOptions(given, idempotencyKey === 'none');
+    if (signal !== undefined) letCallsShare(signal);
+    const message = Buffer.from(request(ids.idempotencyKey));
     const path = `/${method.parent.typeName}/${method.name}`;
     return { path, message, ids, timeoutMs, deadline: Date.now() + timeoutMs, signal };
   } catch (cause) {
     throw failure(ids, status.INVALID_ARGUMENT, messageOf(cause), cause);
+  }
+}
+
+/** Keeps Node from warning of a leak when more than ten calls have the same signal. */
+function letCallsShare(signal: AbortSignal): void {
+  try {
+    setMaxListeners(0, signal);
+  } catch {
+    // It is not of Node, as in jsdom, so Node does not watch it either.
   }
 }
 

@@ -91,13 +91,18 @@ export function openChannel(target: string, options: RouteClientOptions): Client
   return new Client(target, channelCredentials(tls, verifyOptions), { ...DEFAULTS, ...named, ...given });
 }
 
+/** The schemes of URLs that others take for a gRPC server; `tcp` leaves open whether it speaks TLS. */
+const URL_SCHEME = /^(?:(?<plaintext>http|grpc)|(?<tls>https|grpcs)|tcp):\/\/(?<address>[^/?#]*)/i;
+
 /** Refuses a URL, which grpc-js would try to resolve as a host name, again and again. */
 function requireTarget(target: unknown): void {
   if (typeof target !== 'string') throw new Error(`The target must be a string, not ${shown(target)}.`);
-  const [, scheme = '', address = ''] = /^(https?):\/\/([^/?#]*)/i.exec(target) ?? [];
-  if (scheme === '') return;
-  const tls = String(scheme.toLowerCase() === 'https');
-  throw new Error(`The target is a URL; gRPC takes an address: '${address}', with the option tls: ${tls}.`);
+  const url = URL_SCHEME.exec(target)?.groups;
+  if (url === undefined) return;
+  const address = `The target is a URL; gRPC takes an address: '${url['address']}'`;
+  if (url['tls'] !== undefined) throw new Error(`${address}, with the option tls: true.`);
+  if (url['plaintext'] !== undefined) throw new Error(`${address}, with the option tls: false.`);
+  throw new Error(`${address}.`);
 }
 
 /** The channel options that have a value: the others keep their defaults. */

@@ -1,5 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { detailOf, type ErrorDetail } from './error-details.js';
+import { shown } from './text.js';
 
 /** The name of a gRPC status. */
 export type StatusName = keyof typeof status;
@@ -22,8 +23,8 @@ export interface CallIds {
 
 /** What a failed call is told by. */
 export interface RouteClientErrorInit extends Partial<CallIds> {
-  /** Number of the gRPC status, 1 to 16, such as `status.NOT_FOUND` of grpc-js. */
-  readonly code: number;
+  /** The gRPC status: its name, such as `NOT_FOUND`, or its number, 1 to 16. */
+  readonly code: StatusName | number;
   readonly message: string;
   /** Of the response. Default: none. These three default to what they hold. */
   readonly details?: readonly ErrorDetail[] | undefined;
@@ -56,11 +57,15 @@ export class RouteClientError extends Error {
   /** All error details in the response. */
   readonly details: readonly ErrorDetail[];
 
-  /** For fakes of a `RouteClient`, too: `new RouteClientError({ code: 5, message: 'No.', reason: 'ROUTE_NOT_FOUND' })`. */
+  /**
+   * For fakes of a `RouteClient`, too: `new RouteClientError({ code: 'NOT_FOUND', message: 'No such route.' })`.
+   *
+   * @throws RangeError when gRPC has no status of that name
+   */
   constructor({ code, message, details = [], cause, ...given }: RouteClientErrorInit) {
     super(message, { cause });
-    this.code = code;
-    this.status = (status[code] as StatusName | undefined) ?? 'UNKNOWN';
+    this.code = typeof code === 'number' ? code : numberOf(code);
+    this.status = (status[this.code] as StatusName | undefined) ?? 'UNKNOWN';
     this.details = details;
     const info = detailOf(details, 'google.rpc.ErrorInfo');
     this.reason = given.reason ?? info?.reason;
@@ -75,6 +80,12 @@ export class RouteClientError extends Error {
   toJSON(): Record<string, unknown> {
     return Object.assign({}, this, { message: this.message, details: undefined });
   }
+}
+
+function numberOf(name: StatusName): number {
+  const code: unknown = status[name];
+  if (typeof code !== 'number') throw new RangeError(`There is no gRPC status ${shown(name)}.`);
+  return code;
 }
 
 /** The message of any thrown value. */

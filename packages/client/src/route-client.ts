@@ -1,7 +1,6 @@
 import { create, toBinary } from '@bufbuild/protobuf';
-import type { Metadata } from '@grpc/grpc-js';
-import type { CallOptions, CreateOptions, StoreOptions } from './call-options.js';
-import { Caller } from './caller.js';
+import type { CallOptions, CreateOptions } from './call-options.js';
+import { Caller, type UnaryCall } from './caller.js';
 import { openChannel, type RouteClientOptions } from './channel.js';
 import { GetRouteRequestSchema, RouteService } from './gen/routing/v1/route_service_pb.js';
 import type { CheckedRoute, Route, RouteDefinition, StoredCreate } from './route.js';
@@ -13,18 +12,20 @@ export interface RouteClient {
   /**
    * Stores a new route. The request carries an idempotency key, so no attempt stores a second route.
    *
-   * With `validateOnly`, nothing is stored, and the result has no `id` and no `createdAt`.
-   *
    * Errors: `INVALID_ARGUMENT` (`fieldViolations` names each invalid field), `ALREADY_EXISTS` (`REQUEST_ID_REUSED`:
    * another route was created with this key; `ROUTE_EXISTS`, if the service refuses duplicates), and those of every
    * call.
    */
-  createRoute(definition: RouteDefinition, options?: Stored): Promise<Route>;
-  createRoute(definition: RouteDefinition, options: DryRun): Promise<CheckedRoute>;
-  createRoute(definition: RouteDefinition, options?: CreateOptions): Promise<Route | CheckedRoute>;
+  createRoute(definition: RouteDefinition, options?: CreateOptions): Promise<Route>;
 
   /** Stores a new route as `createRoute` does, and says whether an earlier request had stored it. */
-  createRouteOnce(definition: RouteDefinition, options?: StoreOptions): Promise<StoredCreate>;
+  createRouteOnce(definition: RouteDefinition, options?: CreateOptions): Promise<StoredCreate>;
+
+  /**
+   * Runs every check of a create and stores nothing: the result has no `id` and no `createdAt`. Its errors are those of
+   * `createRoute`; a key is sent only if one is given.
+   */
+  checkRoute(definition: RouteDefinition, options?: CreateOptions): Promise<CheckedRoute>;
 
   /**
    * Returns the route with this identifier.
@@ -36,14 +37,6 @@ export interface RouteClient {
 
   /** Closes the connections after the calls in progress. Later calls fail with `UNAVAILABLE`. */
   close(): void;
-}
-
-interface Stored extends StoreOptions {
-  readonly validateOnly?: false | undefined;
-}
-
-interface DryRun extends CreateOptions {
-  readonly validateOnly: true;
 }
 
 /**
@@ -68,35 +61,44 @@ class CallingRouteClient implements RouteClient {
     this.#caller = caller;
   }
 
-  createRoute(definition: RouteDefinition, options?: Stored): Promise<Route>;
-  createRoute(definition: RouteDefinition, options: DryRun): Promise<CheckedRoute>;
-  createRoute(definition: RouteDefinition, options?: CreateOptions): Promise<Route | CheckedRoute>;
-  createRoute(definition: RouteDefinition, options?: CreateOptions): Promise<Route | CheckedRoute> {
-    const method = RouteService.method.createRoute;
-    const request = (checked: CreateOptions) => createRequest(definition, checked);
-    const result = options?.validateOnly === true ? checkedRoute : storedRoute;
-    return this.#caller.call({ method, request, result }, options);
+  async createRoute(definition: RouteDefinition, options?: CreateOptions): Promise<Route> {
+    return (await this.createRouteOnce(definition, options)).route;
   }
 
-  createRouteOnce(definition: RouteDefinition, options?: StoreOptions): Promise<StoredCreate> {
-    const method = RouteService.method.createRoute;
-    const request = (checked: CreateOptions): Uint8Array => {
-      if (checked.validateOnly === true)
-        throw new RangeError('createRouteOnce stores the route; validateOnly is an option of createRoute.');
-      return createRequest(definition, checked);
+  createRouteOnce(definition: RouteDefinition, options?: CreateOptions): Promise<StoredCreate> {
+    const create: UnaryCall<StoredCreate> = {
+      method: RouteService.method.createRoute,
+      idempotencyKey: 'required',
+      request: (idempotencyKey) => createRequest(definition, { idempotencyKey, validateOnly: false }),
+      result: (reply, trailers) => ({
+        route: storedRoute(reply),
+        replayed: trailers.get(REPLAYED)[0] === 'true',
+      }),
     };
-    const result = (reply: Uint8Array, trailers: Metadata): StoredCreate => ({
-      route: storedRoute(reply),
-      replayed: trailers.get(REPLAYED)[0] === 'true',
-    });
-    return this.#caller.call({ method, request, result }, options);
+    return this.#caller.call(create, options);
+  }
+
+  checkRoute(definition: RouteDefinition, options?: CreateOptions): Promise<CheckedRoute> {
+    const check: UnaryCall<CheckedRoute> = {
+      method: RouteService.method.createRoute,
+      idempotencyKey: 'optional',
+      request: (idempotencyKey) => createRequest(definition, { idempotencyKey, validateOnly: true }),
+      result: checkedRoute,
+    };
+    return this.#caller.call(check, options);
   }
 
   getRoute(id: string, options?: CallOptions): Promise<Route> {
-    const method = RouteService.method.getRoute;
-    const request = (): Uint8Array =>
-      toBinary(GetRouteRequestSchema, create(GetRouteRequestSchema, { routeId: unicodeText('id', id) }));
-    return this.#caller.call({ method, request, result: storedRoute }, options);
+    const get: UnaryCall<Route> = {
+      method: RouteService.method.getRoute,
+      idempotencyKey: 'none',
+      request: () => {
+        const request = create(GetRouteRequestSchema, { routeId: unicodeText('id', id) });
+        return toBinary(GetRouteRequestSchema, request);
+      },
+      result: storedRoute,
+    };
+    return this.#caller.call(get, options);
   }
 
   close(): void {

@@ -1,7 +1,6 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { CreateRouteRequestSchema, RouteSchema } from './gen/routing/v1/route_service_pb.js';
-import type { CreateOptions } from './call-options.js';
 import { requireKnown } from './known-names.js';
 import { isObject, shown, unicodeText } from './text.js';
 
@@ -50,15 +49,21 @@ export interface StoredCreate {
 /** The fields of a definition, and those of a stored route, which is one, too. */
 const FIELDS = ['method', 'path', 'middleware', 'handler', 'id', 'createdAt'];
 
+interface CreateRequestOptions {
+  /** Undefined for none. */
+  readonly idempotencyKey: string | undefined;
+  readonly validateOnly: boolean;
+}
+
 /**
- * The request that creates a route, encoded.
+ * The request that creates a route, or with `validateOnly` only checks it, encoded.
  *
  * @throws RangeError when the definition is not an object or has an unknown field, a text is not text, or UTF-8 cannot
  *   encode it
  */
 export function createRequest(
   definition: RouteDefinition,
-  { idempotencyKey = '', validateOnly = false }: CreateOptions,
+  { idempotencyKey = '', validateOnly }: CreateRequestOptions,
 ): Uint8Array {
   if (!isObject(definition))
     throw new RangeError(`The definition must be an object, not ${shown(definition)}.`);

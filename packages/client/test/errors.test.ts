@@ -5,7 +5,7 @@ import { status } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
 import * as rpc from '../src/gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../src/gen/google/rpc/status_pb.js';
-import { RouteClientError } from '../src/index.js';
+import { RouteClientError, type StatusName } from '../src/index.js';
 import { type Answer, startFaultServer } from './support/fault-server.js';
 import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
 
@@ -79,4 +79,13 @@ it('an error of a fake has what it is given, as one of the service has it', () =
   expect(failure).toMatchObject({ status: 'INVALID_ARGUMENT', ...FACTS, requestId: '', details: [] });
   const other = new RouteClientError({ code: 99, message: 'No.' });
   expect(other).toMatchObject({ code: 99, status: 'UNKNOWN', metadata: {}, fieldViolations: [] });
+});
+
+it('an error of a fake takes its code by the name of a status, and no other name', () => {
+  const failure = new RouteClientError({ code: 'NOT_FOUND', message: 'No such route.' });
+  expect(failure).toMatchObject({ code: 5, status: 'NOT_FOUND' });
+  for (const name of ['NOTFOUND', '5', 'toString'])
+    expect(() => new RouteClientError({ code: name as StatusName, message: 'No.' })).toThrow(
+      `There is no gRPC status "${name}".`,
+    );
 });

@@ -1,6 +1,7 @@
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { npmPackages } from '../../../test/support/npm-packages.js';
 import { startFaultServer, STORED } from './support/fault-server.js';
 import {
   installPacked,
@@ -20,19 +21,54 @@ import { type CheckedRoute, type CreateOptions, createRouteClient, type Route, t
 
 const definition = { method: 'GET', path: '/users/:id', handler: 'getUser' };
 
-async function deploy(client: RouteClient, validateOnly: boolean, options?: CreateOptions): Promise<Route> {
+async function deploy(client: RouteClient, options?: CreateOptions): Promise<Route> {
   const stored: Route = await client.createRoute(definition, { idempotencyKey: 'key', requestId: 'log' });
-  const checked: CheckedRoute = await client.createRoute(stored, { validateOnly: true });
-  const either: Route | CheckedRoute = await client.createRoute(checked, { validateOnly });
-  await client.createRoute(either, options);
+  const checked: CheckedRoute = await client.checkRoute(stored, { idempotencyKey: 'key' });
+  await client.createRoute(checked, options);
   return (await client.createRouteOnce(definition, { idempotencyKey: 'key' })).route;
 }
 
 const client = createRouteClient(process.argv[2] ?? '', { token: () => Promise.resolve('x'), tls: false });
-void deploy(client, true).then(({ id }) => {
+void deploy(client).then(({ id }) => {
   console.log(id);
   client.close();
 }, (error: unknown) => console.log(error instanceof RouteClientError ? error.status : error));
+`;
+
+/** Fakes with the types of Jest and of Sinon, as tests of programs write them. */
+const FAKES = `
+import { jest } from '@jest/globals';
+import type { RouteClient } from '@route-registry/client';
+import type { SinonStatic, SinonStub } from 'sinon';
+
+export const ofJest: RouteClient = {
+  createRoute: jest.fn<RouteClient['createRoute']>(),
+  createRouteOnce: jest.fn<RouteClient['createRouteOnce']>(),
+  checkRoute: jest.fn<RouteClient['checkRoute']>(),
+  getRoute: jest.fn<RouteClient['getRoute']>(),
+  close: jest.fn<RouteClient['close']>(),
+};
+
+export function ofSinon(sinon: SinonStatic): RouteClient {
+  type Stub<Name extends keyof RouteClient> = SinonStub<Parameters<RouteClient[Name]>, ReturnType<RouteClient[Name]>>;
+  const createRoute: Stub<'createRoute'> = sinon.stub();
+  const getRoute: Stub<'getRoute'> = sinon.stub();
+  createRoute.resolves({ id: 'x', method: 'GET', path: '/', middleware: [], handler: 'h', createdAt: new Date() });
+  return { createRoute, createRouteOnce: sinon.stub(), checkRoute: sinon.stub(), getRoute, close: sinon.stub() };
+}
+`;
+
+/** Cancels a call with a signal of happy-dom. */
+const FOREIGN_SIGNAL = `
+import { createRouteClient } from '@route-registry/client';
+import { Window } from 'happy-dom';
+
+const client = createRouteClient(process.argv[1], { token: 'a.good.token' });
+const controller = new (new Window().AbortController)();
+const call = client.getRoute('x', { signal: controller.signal });
+controller.abort();
+await call.catch((error) => console.log(error.status));
+client.close();
 `;
 
 /** Building and packing are slow while other tests run. */
@@ -90,6 +126,10 @@ describe("the package in a user's project", () => {
     expect(linksOutside(user.installed, 'README.md')).toEqual([]);
   });
 
+  function link(name: string, modules: string): void {
+    symlinkSync(join(modules, name), join(user.folder, 'node_modules', name));
+  }
+
   function write(name: string, content: string): string {
     writeFileSync(join(user.folder, name), content);
     return name;
@@ -109,6 +149,29 @@ describe("the package in a user's project", () => {
           client.close();
           await expect(client.getRoute('${ID}')).rejects.toBeInstanceOf(RouteClientError);
         });`);
+    },
+    PACKING_MS,
+  );
+
+  it(
+    'has types that fakes of Jest and Sinon fit',
+    async () => {
+      link('@jest', await npmPackages({ jest: '30.5.2' }));
+      link('@types/sinon', await npmPackages({ '@types/sinon': '22.0.2' }));
+      write('package.json', '{"type":"module"}');
+      await user.compile(write('fakes.ts', FAKES), '--noEmit', '--skipLibCheck', 'true');
+    },
+    PACKING_MS,
+  );
+
+  it(
+    'takes a signal of happy-dom',
+    async () => {
+      link('happy-dom', await npmPackages({ 'happy-dom': '21.0.4' }));
+      const { address } = await startFaultServer(() => 'never');
+      expect(await user.run('node', ['--input-type=module', '--eval', FOREIGN_SIGNAL, address])).toBe(
+        'CANCELLED\n',
+      );
     },
     PACKING_MS,
   );

@@ -7,6 +7,23 @@ import { AWAY, startFaultServer, STORED } from './support/fault-server.js';
 import { answer, listening, startHttp2Server } from './support/http2-server.js';
 import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
 
+/** A signal that is no `EventTarget` of Node, and what aborts it. */
+function foreignController(): { readonly signal: AbortSignal; readonly abort: (reason: string) => void } {
+  const listeners = new Set<() => void>();
+  const signal = {
+    aborted: false,
+    reason: undefined as unknown,
+    addEventListener: (_type: string, listener: () => void) => listeners.add(listener),
+    removeEventListener: (_type: string, listener: () => void) => listeners.delete(listener),
+  };
+  const abort = (reason: string): void => {
+    signal.aborted = true;
+    signal.reason = reason;
+    for (const listener of listeners) listener();
+  };
+  return { signal: signal as unknown as AbortSignal, abort };
+}
+
 function notFound(_session: ServerHttp2Session, stream: ServerHttp2Stream): void {
   answer(stream, status.NOT_FOUND);
 }
@@ -23,6 +40,13 @@ describe('a create', () => {
       expect(new Set(server.creates.map(({ requestId }) => requestId)).size).toBe(1);
     },
   );
+
+  it('is retried by the default of a channel option that is undefined', async () => {
+    const server = await startFaultServer((_call, earlier) => (earlier === 0 ? AWAY : STORED));
+    const channelOptions = { 'grpc.service_config': undefined };
+    const client = clientFor(server.address, { channelOptions });
+    await expect(client.createRoute(DEFINITION)).resolves.toMatchObject(DEFINITION);
+  });
 
   it.each([status.INVALID_ARGUMENT, status.INTERNAL, status.DEADLINE_EXCEEDED, status.CANCELLED])(
     'is not retried after code %i',
@@ -170,6 +194,15 @@ it('the deadline covers all attempts together', async () => {
 });
 
 describe('an abort signal', () => {
+  it('may be any object that does what a signal does, as those of jsdom do', async () => {
+    const server = await startFaultServer(() => 'never');
+    const { signal: own, abort } = foreignController();
+    const call = failureOf(clientFor(server.address).getRoute('x', { signal: own }));
+    await expect.poll(() => server.received.length).toBe(1);
+    abort('The user has left.');
+    expect(await call).toMatchObject({ status: 'CANCELLED', cause: 'The user has left.' });
+  });
+
   it('cancels a call in progress, also on the server, and keeps another from being sent', async () => {
     const server = await startFaultServer(() => 'never');
     const controller = new AbortController();

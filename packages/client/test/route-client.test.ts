@@ -23,8 +23,8 @@ describe('a create', () => {
   it('that is a dry run returns the definition, and sends a key only of its caller: no other can exist', async () => {
     const server = await startFaultServer(() => STORED);
     const client = clientFor(server.address);
-    await expect(client.createRoute(DEFINITION, { validateOnly: true })).resolves.toEqual(DEFINITION);
-    await client.createRoute(DEFINITION, { validateOnly: true, idempotencyKey: 'my-key' });
+    await expect(client.checkRoute(DEFINITION)).resolves.toEqual(DEFINITION);
+    await client.checkRoute(DEFINITION, { idempotencyKey: 'my-key' });
     expect(server.creates).toMatchObject([
       { requestId: '', validateOnly: true },
       { requestId: 'my-key', validateOnly: true },
@@ -53,14 +53,19 @@ describe('a create', () => {
     expect(await client.createRouteOnce(DEFINITION)).toEqual({ route: ROUTE, replayed: true });
   });
 
-  it('that says so stores the route, and takes no validateOnly', async () => {
-    const options: object = { validateOnly: true };
-    const failure = await failureOf(clientFor('127.0.0.1:1').createRouteOnce(DEFINITION, options));
-    expect(failure).toMatchObject({
-      status: 'INVALID_ARGUMENT',
-      message: 'createRouteOnce stores the route; validateOnly is an option of createRoute.',
-    });
-  });
+  it.each(['createRoute', 'createRouteOnce', 'checkRoute'] as const)(
+    'with %s takes no validateOnly, and names checkRoute',
+    async (method) => {
+      const server = await startFaultServer(() => STORED);
+      const options: object = { validateOnly: true };
+      const failure = await failureOf(clientFor(server.address)[method](DEFINITION, options));
+      expect(failure).toMatchObject({
+        status: 'INVALID_ARGUMENT',
+        message: 'There is no option "validateOnly"; a dry run is the method checkRoute.',
+      });
+      expect(server.creates).toEqual([]);
+    },
+  );
 
   it.each([
     [undefined, 'The definition must be an object, not undefined.'],
@@ -110,8 +115,8 @@ it.each([
   [{ idempotencyKey: '' }, 'idempotencyKey must be 1 to 128 visible ASCII characters, not "".'],
   [{ requestId: 'ä' }, 'requestId must be 1 to 128 visible ASCII characters, not "ä".'],
   [{ signal: new AbortController() }, 'signal must be an AbortSignal, not an object.'],
-  [{ validateOnly: 'false' }, 'validateOnly must be true or false, not "false".'],
-  [{ validateonly: true }, 'There is no option "validateonly"; the nearest is "validateOnly".'],
+  [{ signal: { aborted: false } }, 'signal must be an AbortSignal, not an object.'],
+  [{ signal: 'abort' }, 'signal must be an AbortSignal, not "abort".'],
   [{ timeout: 5 }, 'There is no option "timeout"; the nearest is "timeoutMs".'],
   [{ deadline: 5 }, /^There is no option "deadline"; known are .*timeoutMs/],
   [() => undefined, 'The options must be an object, not a function.'],
@@ -126,14 +131,16 @@ it.each([
 
 it('what is undefined has its default, and as a field is absent, so that the service says what it needs', async () => {
   const server = await startFaultServer(() => STORED);
-  const none: object = {
-    tls: undefined,
-    waitForReady: undefined,
-    channelOptions: { 'grpc.service_config': undefined },
-  };
+  const none: object = { tls: undefined, waitForReady: undefined, channelOptions: undefined };
   const client = clientFor(server.address, none);
-  const [signal, timeoutMs, requestId, idempotencyKey, validateOnly, absent] = [] as undefined[];
-  const options = { signal, timeoutMs, requestId, idempotencyKey, validateOnly };
+  const absent = undefined;
+  const options = {
+    signal: absent,
+    timeoutMs: absent,
+    requestId: absent,
+    idempotencyKey: absent,
+    validateOnly: absent,
+  };
   await client.createRoute({ ...DEFINITION, handler: absent as unknown as string }, options);
   await client.getRoute(absent as unknown as string, options);
   expect(server.creates).toMatchObject([{ route: { handler: '' } }]);

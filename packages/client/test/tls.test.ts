@@ -71,6 +71,9 @@ describe('the error message', () => {
   it.each([
     ['http://localhost:50051', "'localhost:50051', with the option tls: false."],
     ['https://routes.example/v1', "'routes.example', with the option tls: true."],
+    ['grpc://routes.example:50051', "'routes.example:50051', with the option tls: false."],
+    ['GRPCS://routes.example', "'routes.example', with the option tls: true."],
+    ['tcp://routes.example:50051', "'routes.example:50051'."],
   ])('says at once which target to use instead of the URL %s', (target, wanted) => {
     expect(() => createRouteClient(target, { token: 'x' })).toThrow(
       `The target is a URL; gRPC takes an address: ${wanted}`,

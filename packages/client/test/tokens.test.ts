@@ -66,12 +66,17 @@ describe('a token function', () => {
     { returned: 'secret\nx-admin: yes', why: 'it contains a line break' },
     { returned: 'Bearer secret', why: 'the client adds the scheme' },
     { returned: undefined as unknown as string, why: 'it is not a string' },
+    {
+      returned: 'secret'.repeat(2_000),
+      why: 'it is too long',
+      text: 'It has 12000 characters; the service takes at most 8192.',
+    },
   ])(
     'fails the call if it returns no token, with an error that does not show the value: $why',
-    async ({ returned }) => {
+    async ({ returned, text = 'not a bearer token' }) => {
       const failure = await failureOf(clientFor('127.0.0.1:1', { token: () => returned }).getRoute('x'));
       expect(failure.status).toBe('UNAUTHENTICATED');
-      expect(failure.message).toContain('not a bearer token');
+      expect(failure.message).toContain(text);
       expect(`${failure.stack}${JSON.stringify(failure)}${String(failure.cause)}`).not.toContain('secret');
     },
   );
