@@ -1,5 +1,6 @@
 import { IDEMPOTENCY_KEY, IDEMPOTENT_REPLAYED } from '../calls/call.js';
 import { requestIdOf } from '../calls/pipeline.js';
+import { protobufPackage } from '../gen/routing/v1/route_service.js';
 
 /** How the gateway transcodes, whatever its settings; the OpenAPI document follows the same options. */
 export const TRANSCODING = {
@@ -13,6 +14,8 @@ export const TRANSCODING = {
     ['traceparent', 'drop'],
     ['tracestate', 'drop'],
   ] as const),
+  /** By default, it would be the first package of the contract by name. */
+  domain: protobufPackage,
   responseHeaders: new Map([[IDEMPOTENT_REPLAYED, 'Idempotent-Replayed']]),
   json: { omit: 'unassigned', milliseconds: true },
   requestIdOf,

@@ -1,5 +1,11 @@
 import { createServer, get } from 'node:http';
 import { promisify } from 'node:util';
+import { create, fromBinary, setExtension, toBinary } from '@bufbuild/protobuf';
+import {
+  FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
+  MethodOptionsSchema,
+} from '@bufbuild/protobuf/wkt';
 import { credentials, Metadata, status } from '@grpc/grpc-js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
 import type { RequestObserver, UnaryCall, UnaryReply } from '@route-registry/transcoder';
@@ -9,6 +15,8 @@ import { now } from '../../src/gateway/upstream.js';
 import { createGateway } from '../../src/gateway/gateway.js';
 import type { Page } from '@route-registry/transcoder/page';
 import { HealthCheckResponse, HealthCheckResponse_ServingStatus } from '../../src/gen/healthcheck.js';
+import { http } from '../../packages/transcoder/src/gen/google/api/annotations_pb.js';
+import { HttpRuleSchema } from '../../packages/transcoder/src/gen/google/api/http_pb.js';
 import { httpRequest, reasonOf } from '../../packages/transcoder/test/support/http-request.js';
 import { Deferred } from '../../packages/transcoder/test/support/deferred.js';
 import { type GrpcReply, listen } from '../../packages/transcoder/test/support/grpc-server.js';
@@ -18,10 +26,11 @@ import { listening, opening } from '../../packages/transcoder/test/support/openi
 async function start(
   unary: (call: UnaryCall) => UnaryReply | Promise<UnaryReply>,
   observers: readonly RequestObserver[] = [],
+  contract = descriptorSet,
 ) {
   const ignore = (): void => undefined;
   const gateway = createGateway({
-    descriptorSet,
+    descriptorSet: contract,
     upstream: { unary },
     basePath: '/api',
     deadlineMs: 5_000,
@@ -78,6 +87,25 @@ describe('an observer', () => {
     await httpRequest(origin, { path });
     expect(templates).toEqual([template]);
   });
+});
+
+it('errors keep their domain when a package that sorts before joins the contract', async () => {
+  const rule = create(HttpRuleSchema, { pattern: { case: 'get', value: '/a' } });
+  const options = create(MethodOptionsSchema);
+  setExtension(options, http, rule);
+  const method = [{ name: 'Get', inputType: '.a.v1.A', outputType: '.a.v1.A', options }];
+  const file = create(FileDescriptorProtoSchema, {
+    name: 'a.proto',
+    package: 'a.v1',
+    messageType: [{ name: 'A' }],
+    service: [{ name: 'As', method }],
+  });
+  const set = fromBinary(FileDescriptorSetSchema, descriptorSet);
+  set.file.unshift(file);
+  const { origin } = await start(() => unavailable, [], toBinary(FileDescriptorSetSchema, set));
+  expect((await httpRequest(origin, { path: '/api/a' })).status).toBe(503);
+  const { text } = await httpRequest(origin, { path: '/api/nowhere' });
+  expect(text).toContain('"reason":"PATH_UNKNOWN","domain":"routing.v1"');
 });
 
 describe('a page', () => {

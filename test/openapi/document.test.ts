@@ -38,6 +38,14 @@ describe('the OpenAPI document', () => {
     expect(texts.filter((text) => foreign.test(text.replace(allowed, '')))).toEqual([]);
   });
 
+  it('names the key of error metadata as it is sent', () => {
+    const reused = valuesOf(document, 'description').filter((text) =>
+      text.includes('REQUEST_ID_REUSED`; its'),
+    );
+    expect(reused.length).toBeGreaterThan(0);
+    expect(reused.filter((text) => !text.includes('`route_id` is that of the first route'))).toEqual([]);
+  });
+
   it('has an operation for each method of the contract, and the health check', () => {
     expect(operations.map(({ path, verb, operation }) => [verb, path, operation.operationId])).toEqual(
       expect.arrayContaining([

@@ -103,8 +103,8 @@ export interface TranscoderOptions extends Omit<ContractOptions, 'serverStreams'
    */
   readonly lenient?: boolean | undefined;
   /**
-   * How Server-Sent Events are written: with events named `end` and `failure`, or `plain`, for clients that read the data of
-   * every event as a message, with a failure as `{"error":…}`. Default: `named`.
+   * How Server-Sent Events are written: with events named `end` and `failure`, or `plain`, for clients that take the event at
+   * the end for a message: without it, and with a failure as an event named `error`. Default: `named`.
    */
   readonly events?: StreamEvents | undefined;
   /** The log level of successful requests. Default: `debug`. */

@@ -1,12 +1,15 @@
-import { parseSseStream } from '@a2a-js/sdk';
+import { AgentCard } from '@a2a-js/sdk';
+import { RestTransportFactory } from '@a2a-js/sdk/client';
 import { create, type DescFile, toBinary } from '@bufbuild/protobuf';
-import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import { anyPack, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { CheckResourcesResponseSchema } from '@cerbos/api/cerbos/response/v1/response_pb';
 import { CerbosService } from '@cerbos/api/cerbos/svc/v1/svc_pb';
 import { Effect } from '@cerbos/api/cerbos/effect/v1/effect_pb';
 import { HTTP } from '@cerbos/http';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
+import { ErrorInfoSchema } from '../src/gen/google/rpc/error_details_pb.js';
+import { StatusSchema } from '../src/gen/google/rpc/status_pb.js';
 import type { UnaryReply, Upstream } from '../src/upstream.js';
 import { feedDescriptorSet } from './support/library-contract.js';
 import { openTranscoder } from './support/library-transcoder.js';
@@ -51,25 +54,32 @@ function streaming(end: Partial<UnaryReply>): Upstream {
   };
 }
 
-it.each([
-  { what: 'the end of a stream is no message', end: {}, failure: [] },
-  {
-    what: 'a failure is a message with an error',
-    end: { code: Code.ABORTED, details: 'cut' },
-    failure: [{ error: expect.objectContaining({ message: 'cut' }) as object }],
-  },
-])("to A2A's SDK, with plain events, $what", async ({ end, failure }) => {
-  const upstream = streaming(end);
-  const { origin } = await openTranscoder({
-    descriptorSet: feedDescriptorSet,
-    guard: undefined,
-    events: 'plain',
-    upstream,
+describe("A2A's SDK, with plain events", () => {
+  /** Follows a task whose stream has one message, and then ends so. */
+  async function follow(end: Partial<UnaryReply>) {
+    const { origin } = await openTranscoder({
+      descriptorSet: feedDescriptorSet,
+      rules: [{ selector: 'feed.v1.Feed.Follow', post: '/tasks/{topic}:subscribe' }],
+      guard: undefined,
+      events: 'plain',
+      upstream: streaming(end),
+    });
+    const client = await new RestTransportFactory().create(origin, AgentCard.fromJSON({}));
+    return client.resubscribeTask({ tenant: '', id: 'news' });
+  }
+
+  it('takes every message of a stream as one, and its end as none', async () => {
+    const events = await follow({});
+    expect(await events.next()).toMatchObject({ done: false });
+    expect(await events.next()).toMatchObject({ done: true });
   });
-  const headers = { accept: 'text/event-stream' };
-  const events = parseSseStream(await fetch(`${origin}/v1/topics/news/entries`, { headers }));
-  const read: { readonly type: string; readonly data: string }[] = [];
-  for await (const event of events) read.push(event);
-  expect(read.map(({ type }) => type)).toEqual(read.map(() => 'message'));
-  expect(read.slice(1).map(({ data }) => JSON.parse(data) as unknown)).toEqual(failure);
+
+  it('throws the error that a stream fails with, by its reason', async () => {
+    const details = [anyPack(ErrorInfoSchema, create(ErrorInfoSchema, { reason: 'TASK_NOT_FOUND' }))];
+    const failure = toBinary(StatusSchema, create(StatusSchema, { message: 'It is gone.', details }));
+    const trailers = { get: () => [Buffer.from(failure)] };
+    const events = await follow({ code: Code.NOT_FOUND, trailers });
+    expect(await events.next()).toMatchObject({ done: false });
+    await expect(events.next()).rejects.toMatchObject({ name: 'TaskNotFoundError', message: 'It is gone.' });
+  });
 });

@@ -75,7 +75,7 @@ export const COMMAND_OPTIONS = {
   'plain-events': {
     type: 'boolean',
     default: false,
-    help: 'send server-sent events without names, for clients that read the data of each as a message',
+    help: "send server-sent events as some clients expect them, such as A2A's SDK: none at the end, and a failure as the event error",
   },
   'proto-names': {
     type: 'boolean',

@@ -28,7 +28,7 @@ const WANTS_EVENTS =
 export type StreamEvents =
   /** The end is an event named `end`, a failure one named `failure`. */
   | 'named'
-  /** No event has a name, for clients that read the data of each: a failure is `{"error":…}`. */
+  /** The end is that of the response, a failure an event named `error`, for clients that take any other as a message. */
   | 'plain';
 
 export interface StreamStyle {
@@ -66,11 +66,12 @@ const COMMENT = Buffer.from(':\n\n');
  * `EventSource`, which it can do on the event `end` or `failure`.
  */
 function eventStream(json: JsonOf, named: boolean): StreamFormat {
+  const failure = named ? 'failure' : 'error';
   return {
     contentType: 'text/event-stream',
     headers: {},
     message: (message) => Buffer.from(`data: ${json(message)}\n\n`),
-    failure: (error) => Buffer.from(`${named ? 'event: failure\n' : ''}data: ${error}\n\n`),
+    failure: (error) => Buffer.from(`event: ${failure}\ndata: ${error}\n\n`),
     end: named ? END : undefined,
     pulse: COMMENT,
   };

@@ -6,7 +6,6 @@ import type {
   DescMethod,
   DescService,
 } from '@bufbuild/protobuf';
-import { protoCamelCase } from '@bufbuild/protobuf/reflect';
 
 type Commented = DescService | DescMethod | DescMessage | DescField | DescEnum | DescEnumValue;
 
@@ -27,17 +26,22 @@ export class ContractComments {
   /** The whole comment, one line per paragraph or list item; empty if there is none. */
   text(descriptor: Commented): string {
     const { kind } = descriptor;
-    return this.named(
+    const name =
       kind === 'field' || kind === 'rpc' || kind === 'enum_value'
         ? `${descriptor.parent.typeName}.${descriptor.name}`
-        : descriptor.typeName,
-    );
+        : descriptor.typeName;
+    return this.#textOf(name, messagesOf(descriptor));
   }
 
-  /** The comment of the element or package with the full proto name. */
-  named(name: string): string {
+  /** The comment above a proto package. @param services those of the package that are described */
+  ofPackage(name: string, services: readonly DescService[]): string {
+    return this.#textOf(name, services.flatMap(messagesOf));
+  }
+
+  /** @param messages the messages whose fields the comment may name */
+  #textOf(name: string, messages: readonly DescMessage[]): string {
     const own = Object.hasOwn(this.#comments, name) ? this.#comments[name] : undefined;
-    return own === undefined ? '' : this.#inWordsOfRest(unwrapped(own));
+    return own === undefined ? '' : this.#inWordsOfRest(unwrapped(own), messages);
   }
 
   /** The first sentence, without its full stop. */
@@ -56,14 +60,48 @@ export class ContractComments {
   }
 
   /** Replaces the names of fields with their JSON names, and references such as `[name][full.name]` with the name. */
-  #inWordsOfRest(comment: string): string {
+  #inWordsOfRest(comment: string, messages: readonly DescMessage[]): string {
     const linked = comment.replace(
       /\[([^\][]+)\]\[[\w.]*\]/g,
       (_, name: string) => `\`${name.replaceAll('`', '')}\``,
     );
     if (this.#protoNames) return linked;
-    return linked.replace(/`([a-z]+(?:_[a-z]+)+)`/g, (_, field: string) => `\`${protoCamelCase(field)}\``);
+    // Other words, such as keys of metadata, stay as they are.
+    return linked.replace(
+      /`([a-z]+(?:_[a-z]+)+)`/g,
+      (_, word: string) => `\`${jsonNameIn(messages, word) ?? word}\``,
+    );
   }
+}
+
+/** The messages whose fields a comment names: the one that it is about or in, or those of its method. */
+function messagesOf(descriptor: Commented): DescMessage[] {
+  switch (descriptor.kind) {
+    case 'message':
+      return [descriptor];
+    case 'field':
+      return [descriptor.parent];
+    case 'rpc':
+      return [descriptor.input, descriptor.output];
+    case 'service':
+      return descriptor.methods.flatMap(messagesOf);
+    case 'enum':
+      return descriptor.parent === undefined ? [] : [descriptor.parent];
+    case 'enum_value':
+      return messagesOf(descriptor.parent);
+  }
+}
+
+/** The JSON name of the field with the given proto name in the messages, or in all within them. */
+function jsonNameIn(messages: readonly DescMessage[], name: string): string | undefined {
+  const reached = new Set(messages);
+  // The loop goes on to the messages that it adds.
+  for (const { fields } of reached)
+    for (const field of fields) {
+      if (field.name === name) return field.jsonName;
+      if (field.message !== undefined) reached.add(field.message);
+    }
+  return undefined;
 }
 
 /** Internal comments, `(-- … --)`, which are for the authors alone (AIP-192). */

@@ -3,7 +3,7 @@ import { checkedOptions, type Given, LIST, OBJECT } from '../option-kinds.js';
 import { optionsInForce } from '../options.js';
 import type { Binding } from '../template/binding.js';
 import { successRules } from '../template/success-rules.js';
-import { readContract } from '../template/contract.js';
+import { type Contract, readContract } from '../template/contract.js';
 import { ContractComments } from './contract-comments.js';
 import { contractFacts } from './contract-facts.js';
 import type { DescriptionOptions, Security } from './description-options.js';
@@ -53,7 +53,7 @@ export function describe(given: DescriptionOptions): OpenApi {
     comments: new ContractComments(comments ?? sourceComments(options.descriptorSet), json.protoNames),
     facts: contractFacts(registry, facts),
     json,
-    home: homeOf(bindings),
+    home: homeOf(contract),
     names: new Names(ERROR_SCHEMAS),
   };
   const schemas = new MessageSchemas(parts);
@@ -82,7 +82,7 @@ export function describe(given: DescriptionOptions): OpenApi {
   );
   return {
     openapi: '3.1.1',
-    info: infoOf(parts, domain, info, [...policyOf(options), ...cutOf(bindings)]),
+    info: infoOf(parts, contract, info, [...policyOf(options), ...cutOf(bindings)]),
     // Beside the document, which a proxy may serve under a prefix of its own.
     servers: servers ?? [{ url: '.' }],
     security: requirements,
@@ -101,19 +101,22 @@ export function describe(given: DescriptionOptions): OpenApi {
   };
 }
 
-/** The proto package of the first binding. */
-function homeOf([first]: readonly Binding[]): string {
-  return String(first?.method.parent.file.proto.package);
+/** The proto package that the document is about: the one of the domain's name or, if none has it, of the first binding. */
+function homeOf({ bindings, domain }: Contract): string {
+  const packages = bindings.map(({ method }) => method.parent.file.proto.package);
+  return packages.includes(domain) ? domain : String(packages[0]);
 }
 
 function infoOf(
   { comments, home }: SchemaParts,
-  domain: string,
+  { bindings, domain }: Contract,
   given: DescriptionOptions['info'],
   manners: readonly string[],
 ): Info {
   const version = home.slice(home.lastIndexOf('.') + 1);
-  const info = { title: domain, version, description: comments.named(home), ...given };
+  const services = new Set(bindings.map(({ method }) => method.parent));
+  const own = [...services].filter(({ file }) => file.proto.package === home);
+  const info = { title: domain, version, description: comments.ofPackage(home, own), ...given };
   const texts = [info.description, ...manners].filter((text) => text !== '');
   // Readers of OpenAPI expect a text, and many contracts have none.
   return {

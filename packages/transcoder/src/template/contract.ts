@@ -34,7 +34,8 @@ export interface ContractOptions {
   readonly services?: readonly string[] | undefined;
   /**
    * The `domain` of the errors that the transcoder itself returns (AIP-193). Default: the proto package of the first of
-   * `services` or, without `services`, of the first service that is served.
+   * `services` or, without `services`, of the first service that is served; so a contract that may get another package
+   * should name its domain. An OpenAPI document leaves the package of this name out of the names of its schemas.
    */
   readonly domain?: string | undefined;
   /**

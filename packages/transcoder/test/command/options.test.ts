@@ -141,7 +141,7 @@ describe('the option', () => {
     expect(text).toBe('{"result":{"text":"Repeat Ada"}}\n'.repeat(3));
   });
 
-  it('--plain-events sends events without names', async () => {
+  it('--plain-events sends no event at the end', async () => {
     const { address } = opening(await startReflecting());
     const origin = await originOf(startCommand('--target', address, '--plain-events'));
     const headers = { accept: 'text/event-stream' };

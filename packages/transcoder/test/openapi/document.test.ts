@@ -1,5 +1,9 @@
 import { create, toBinary } from '@bufbuild/protobuf';
-import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import {
+  EditionSchema,
+  FieldDescriptorProto_TypeSchema,
+  FileDescriptorSetSchema,
+} from '@bufbuild/protobuf/wkt';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { OpenApi, Parameter } from '../../src/openapi.js';
 import { createTranscoder, unboundRules } from '../../src/index.js';
@@ -8,9 +12,9 @@ import { ContractComments } from '../../src/openapi/contract-comments.js';
 import { Names } from '../../src/openapi/names.js';
 import { VERBS } from '../../src/openapi/open-api.js';
 import { httpRequest } from '../support/http-request.js';
-import { shopImage } from '../support/library-contract.js';
+import { shopImage, unmarkedBranch } from '../support/library-contract.js';
 import { startTranscoder } from '../support/library-transcoder.js';
-import { library, operationOf, schemaOf, shop } from '../support/described.js';
+import { library, operationOf, propertyOf, schemaOf, shop } from '../support/described.js';
 
 describe('an OpenAPI document', () => {
   it("has the contract's title, version and comment, or the given ones", () => {
@@ -51,6 +55,14 @@ describe('an OpenAPI document', () => {
     const { parameters: query } = operationOf(document, 'searchItems');
     expect(JSON.stringify(query)).toContain('"filter.text"');
     expect(JSON.stringify(query)).toContain('"pageToken"');
+  });
+
+  it('is about the package of the given domain, whatever other packages the contract has', () => {
+    const serving = { descriptorSet: unmarkedBranch, unsupported: 'skip' } as const;
+    const schemas = (domain: string) => describeContract({ ...serving, domain }).components.schemas;
+    expect(schemas('library.v1')).toHaveProperty(['Shelf']);
+    expect(schemas('branch.v1')).toHaveProperty(['library.v1.Shelf']);
+    expect(schemas('example.com')).toHaveProperty(['Shelf']);
   });
 
   it('has the place that it is at as its server, or the given servers', () => {
@@ -210,14 +222,52 @@ describe('a comment', () => {
     ['1. one\n2. two', '1. one\n2. two'],
     ['a:\n\n     code\n     more', 'a:\n\n    code\n    more'],
     ['See [the `x`][a.b.x] and [y](z).', 'See `the x` and [y](z).'],
-    ['`a_b` and `a_b.c`', '`aB` and `a_b.c`'],
     ['(-- for\nauthors --)a', 'a'],
   ])('becomes Markdown for REST clients: %j', (comment, text) => {
-    expect(new ContractComments({ x: comment }).named('x')).toBe(text);
+    expect(new ContractComments({ x: comment }).ofPackage('x', [])).toBe(text);
   });
 
   it('is empty if there is none, whatever the name', () => {
-    expect(new ContractComments({}).named('constructor')).toBe('');
+    expect(new ContractComments({}).ofPackage('constructor', [])).toBe('');
+  });
+
+  it.each([
+    ['shop.v1', 'of the methods of the package'],
+    ['shop.v1.Shop', 'of the methods of the service'],
+    ['shop.v1.Shop.SearchItems', 'of its input, and within it'],
+    ['shop.v1.SearchItemsRequest', 'of the message'],
+    ['shop.v1.SearchItemsRequest.page_token', 'of the message that has it'],
+  ])('of %s has the JSON names of fields %s, and leaves other words as they are', (name) => {
+    const comment = '`page_token`, the metadata `route_id`, `page_token.x` and `created_at`.';
+    const { info, tags, paths, components } = shop({ comments: { [name]: comment } });
+    const texts = JSON.stringify([info, tags, paths, components]);
+    expect(texts.includes(comment.replace('page_token', 'pageToken').slice(0, -1))).toBe(true);
+  });
+
+  it('names fields of messages in its message as JSON does', () => {
+    const comments = { 'shop.v1.CreateItemRequest.item': 'Without `display_name`.' };
+    const request = shop({
+      comments,
+      rules: [{ selector: 'shop.v1.Shop.CreateItem', post: '/v1/items', body: '*' }],
+    });
+    expect(propertyOf(request, 'CreateItemRequestInput', 'item')).toMatchObject({
+      description: 'Without `displayName`.',
+    });
+  });
+
+  it('of an enum or its value names fields of the message that it is in', () => {
+    const comment = 'As `type_name` has it.';
+    const inMessage = FieldDescriptorProto_TypeSchema;
+    const [value] = inMessage.values;
+    const comments = new ContractComments({
+      [inMessage.typeName]: comment,
+      [`${inMessage.typeName}.${value?.name}`]: comment,
+      [EditionSchema.typeName]: comment,
+    });
+    const texts = [inMessage, ...inMessage.values.slice(0, 1), EditionSchema].map((each) =>
+      comments.text(each),
+    );
+    expect(texts).toEqual(['As `typeName` has it.', 'As `typeName` has it.', comment]);
   });
 });
 
