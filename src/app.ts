@@ -3,8 +3,8 @@ import type { Upstream } from '@route-registry/transcoder';
 import type { Logger } from 'pino';
 import { CallLog, logCalls, nameCaller } from './calls/call-log.js';
 import type { Interceptor } from './calls/call.js';
-import { Admission, createPipeline, type Pipeline } from './calls/pipeline.js';
-import { MessageCache } from './calls/service.js';
+import { MessageCache } from './calls/message-cache.js';
+import { createPipeline, createSteps, type Pipeline } from './calls/pipeline.js';
 import { FollowedTls } from './files/followed-tls.js';
 import { createGateway } from './gateway/gateway.js';
 import { requireServing } from './gateway/healthz.js';
@@ -154,9 +154,14 @@ async function startGrpc(config: GrpcConfig, parts: Parts) {
   const { closing, logger, callLog, metrics, tracing, tls } = parts;
   const { limits } = parts.config;
   const { methods, authenticator, health } = await openRouteService(config, parts);
-  const steps = { ...limits, authenticator, admission: new Admission(limits), log: callLog };
+  // Shared by both pipelines, so that each limit holds for both protocols together.
+  const steps = createSteps({ ...limits, authenticator, log: callLog });
   const pipelineObservedBy = (...observers: (Interceptor | undefined)[]): Pipeline =>
-    createPipeline(methods, { ...steps, observers: observers.filter((observer) => observer !== undefined) });
+    createPipeline(
+      methods,
+      steps,
+      observers.filter((observer) => observer !== undefined),
+    );
   const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
   const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logCalls(callLog));
   // The gateway measures and logs its own requests, for which it needs only the caller from this pipeline.

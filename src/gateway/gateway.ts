@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { createTranscoder, type Transcoder, type TranscoderOptions } from '@route-registry/transcoder';
 import { type Page, pageReply, readOnly, type ReadReply } from '@route-registry/transcoder/page';
 import express, { type Request, type Response } from 'express';
-import { ImmediateBatch } from '../calls/pipeline.js';
+import { ImmediateBatch } from '../calls/immediate-batch.js';
 import { crossOrigin } from './cross-origin.js';
 import { guardOf } from './guard.js';
 import { HEALTH_PATH, healthReplies, NOT_SERVING } from './healthz.js';

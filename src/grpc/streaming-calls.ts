@@ -2,7 +2,8 @@ import { type Metadata, type StatusObject, status } from '@grpc/grpc-js';
 import { statusReply } from '../calls/failures.js';
 import { type CallReason, type Reason, REQUEST_ID } from '../calls/call.js';
 import { Failure } from '../registry/failure.js';
-import { Limiter, requestIdOf } from '../calls/pipeline.js';
+import { Limiter } from '../calls/limiter.js';
+import { requestIdOf } from '../calls/pipeline.js';
 
 /** The most calls open at one time, on all connections. */
 const MOST_CALLS = 1_024;

@@ -7,7 +7,8 @@ import {
   status,
 } from '@grpc/grpc-js';
 import type { Cancellation, EarlyEnd, Reply } from '../calls/call.js';
-import { ImmediateBatch, type Pipeline } from '../calls/pipeline.js';
+import { ImmediateBatch } from '../calls/immediate-batch.js';
+import type { Pipeline } from '../calls/pipeline.js';
 import { TIMEOUT_MS_KEY, UNKNOWN_METHOD, UNKNOWN_PATH_KEY } from './call-headers.js';
 
 const NO_BYTES = new Uint8Array();

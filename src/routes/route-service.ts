@@ -5,8 +5,9 @@ import {
 } from '../gen/routing/v1/route_service.js';
 import type { CreateCommand, Registry } from '../registry/registry.js';
 import type { Route, RouteDefinition } from '../registry/route.js';
-import { type MessageCache, implement } from '../calls/service.js';
 import { type HandlerContext, IDEMPOTENCY_KEY, IDEMPOTENT_REPLAYED, type Method } from '../calls/call.js';
+import type { MessageCache } from '../calls/message-cache.js';
+import { implement } from '../calls/service.js';
 
 /** The protection space of the service, as named in challenges (RFC 9110, section 11.5). */
 export const REALM = 'route-registry';

@@ -1,14 +1,16 @@
 import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
-import { Admission, createPipeline, ImmediateBatch, type Pipeline } from '../../src/calls/pipeline.js';
+import { CallLog } from '../../src/calls/call-log.js';
 import type { Call, CallReason, Interceptor, Reply } from '../../src/calls/call.js';
+import { overloaded } from '../../src/calls/failures.js';
+import { createPipeline, createSteps, type Pipeline } from '../../src/calls/pipeline.js';
 import { Failure } from '../../src/registry/failure.js';
 import type { Limits } from '../../src/settings/config.js';
 import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';
 import { Caller } from '../../packages/transcoder/test/support/caller.js';
-import { pipelineOptions, LIMITS } from '../support/pipeline-options.js';
+import { loggedPipeline, LIMITS } from '../support/logged-pipeline.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 
 const PATH = '/test.Service/Method';
@@ -44,8 +46,7 @@ function directly(
 ): Pipeline {
   const logger = pino({ level: 'debug' }, { write: (line) => lines.push(JSON.parse(line)) });
   const whole = { ...bytesMethod(PATH, { scope: 's' }, () => Promise.resolve(ANSWER)), ...method };
-  const { observers = [], ...options } = pipelineOptions({ authenticator, deadlineMs }, logger);
-  return createPipeline([whole], { ...options, observers: [...outside, ...observers] });
+  return loggedPipeline([whole], { authenticator, deadlineMs }, logger, outside);
 }
 
 function callOf(change: Partial<Call> & { readonly keys?: Readonly<Record<string, string>> } = {}): Call {
@@ -398,13 +399,12 @@ describe('an overloaded service', () => {
     handle: BytesMethod['handle'],
     cached?: BytesMethod['cached'],
   ): Pipeline {
-    const admission = new Admission({ ...LIMITS, ...limits });
     const methods = [
       bytesMethod(PATH, { scope: 's' }, handle, cached),
       bytesMethod('/health', 'public', () => ANSWER),
     ];
     const silent = pino({ level: 'silent' });
-    return createPipeline(methods, pipelineOptions({ authenticator, admission }, silent));
+    return loggedPipeline(methods, { authenticator, ...limits }, silent);
   }
 
   const waits: BytesMethod['handle'] = () => new Promise(() => undefined);
@@ -495,38 +495,26 @@ describe('a method whose call ends early', () => {
   });
 });
 
-describe('items deferred to the end of a turn', () => {
-  beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['setImmediate'] });
-  });
+describe('the steps', () => {
+  /** Admits so many calls of each caller, ever. */
+  function quota(most: number): Interceptor {
+    const made = new Map<string, number>();
+    return (context, next) => {
+      const { subject = '' } = context.caller ?? {};
+      const before = made.get(subject) ?? 0;
+      if (before >= most) throw overloaded(`The caller has made ${before} calls.`);
+      made.set(subject, before + 1);
+      return next(context);
+    };
+  }
 
-  afterEach(() => {
-    vi.useRealTimers();
-  });
-
-  it('are processed in order, and items added meanwhile after all others', () => {
-    const acted: string[] = [];
-    const turn = new ImmediateBatch<string>((item) => {
-      acted.push(item);
-      for (const more of item.split('+').slice(1)) turn.add(more);
-    });
-    for (const item of ['a+b', 'c']) turn.add(item);
-    expect(acted).toEqual([]);
-    vi.advanceTimersToNextTimer();
-    expect(acted).toEqual(['a+b', 'c', 'b']);
-    turn.add('next');
-    vi.advanceTimersToNextTimer();
-    expect(acted).toEqual(['a+b', 'c', 'b', 'next']);
-  });
-
-  it('are all processed even if one throws, and its error is not swallowed', () => {
-    const acted: string[] = [];
-    const turn = new ImmediateBatch<string>((item) => {
-      if (acted.push(item) === 2) throw new Error('bad');
-    });
-    for (const item of ['a', 'b', 'c']) turn.add(item);
-    vi.advanceTimersToNextTimer();
-    expect(acted).toEqual(['a', 'b', 'c']);
-    expect(() => vi.advanceTimersToNextTimer()).toThrow('bad');
+  it('are shared by all pipelines of a process, such as a quota', async () => {
+    const log = new CallLog(pino({ level: 'silent' }), 'failures');
+    const steps = [...createSteps({ ...LIMITS, authenticator, log }), quota(3)];
+    const method = bytesMethod(PATH, { scope: 's' }, () => ANSWER);
+    const [grpc, rest] = [createPipeline([method], steps), createPipeline([method], steps)];
+    const ends: status[] = [];
+    for (const pipeline of [grpc, rest, grpc, rest]) ends.push((await pipeline(callOf())).code);
+    expect(ends).toEqual([status.OK, status.OK, status.OK, status.RESOURCE_EXHAUSTED]);
   });
 });

@@ -1,5 +1,5 @@
 import { mkdtempSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { expect, inject, it, onTestFinished, vi } from 'vitest';
 import { watchHealth } from '../support/health-client.js';
 import { healthOf, post } from '../support/requests.js';
@@ -7,6 +7,10 @@ import { runningService } from '../support/running-service.js';
 import { startService } from '../support/service.js';
 import { startTcpFront } from '../support/tcp-front.js';
 
+/** The folders of the service's own code. */
+const OURS = ['src', 'packages/transcoder/src'].map(
+  (folder) => `${resolve(import.meta.dirname, '../..', folder)}/`,
+);
 /** The pause between checks of the store, in milliseconds. */
 const CHECK_MS = 20;
 /** Longer than two requests take, in milliseconds. */
@@ -41,7 +45,7 @@ it('a closed service sets no more timers', async () => {
   vi.spyOn(globalThis, 'setTimeout').mockImplementation(recorded);
   onTestFinished(() => void vi.restoreAllMocks());
   // Clients of earlier tests in this process set timers, too.
-  const ofService = (): string[] => setters.filter((stack) => stack.includes('/src/'));
+  const ofService = (): string[] => setters.filter((stack) => OURS.some((folder) => stack.includes(folder)));
   const service = await startService({ databaseUrl: 'sqlite::memory:' });
   expect(ofService()).not.toEqual([]);
   await service.close();

@@ -9,6 +9,8 @@ const QUESTION = {
   'access-control-request-method': 'POST',
   'access-control-request-headers': 'authorization,content-type',
 };
+/** The answer to OPTIONS, whatever methods the path has besides. */
+const METHODS = expect.stringContaining('POST') as string;
 const PREFLIGHT = { ...QUESTION, origin: LISTED };
 
 function grantsOf({ headers }: HttpResponse): string[] {
@@ -101,7 +103,7 @@ describe('a service with CORS_ORIGINS', () => {
     const options = await httpRequest(origin, { method: 'OPTIONS', path: '/v1/routing', headers: asked });
     expect([grantsOf(get), grantsOf(options)]).toEqual([[], []]);
     expect([get.headers.vary, options.headers.vary]).toEqual(['Origin', 'Origin']);
-    expect(options).toMatchObject({ status: 204, headers: { allow: 'POST, OPTIONS' } });
+    expect(options).toMatchObject({ status: 204, headers: { allow: METHODS } });
   });
 
   it('declares that a cacheable response varies by token and origin', async () => {
@@ -125,7 +127,7 @@ describe('a service without CORS_ORIGINS', () => {
       path: '/v1/routing',
       headers: PREFLIGHT,
     });
-    expect(response).toMatchObject({ status: 204, headers: { allow: 'POST, OPTIONS' } });
+    expect(response).toMatchObject({ status: 204, headers: { allow: METHODS } });
     expect([grantsOf(response), response.headers.vary]).toEqual([[], undefined]);
     await service.close();
   });

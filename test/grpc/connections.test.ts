@@ -256,7 +256,7 @@ describe('streams beyond the limit of all connections', () => {
 });
 
 describe("a connection's share of streams", () => {
-  /** 8 streams in total, at most 4 on each connection. */
+  /** 8 streams in total, half of the calls that may wait, and at most 4 on each connection. */
   const SHARED = { limits: { maxStreams: 4, maxWaitingCalls: 16 }, times: FAST };
 
   it('shrinks while many connections are busy, and grows when few are busy again', async () => {
@@ -273,6 +273,13 @@ describe("a connection's share of streams", () => {
     begin(left, SLOW);
     await expect.poll(() => streamsOf(left)).toBe(4);
     expect(sessions.slice(1).map(streamsOf)).toEqual(Array(7).fill(2));
+  });
+
+  it('is a part of half the calls that may wait', async () => {
+    const server = await startTestServer(SHARED);
+    const sessions = Array.from({ length: 4 }, () => connectTo(server));
+    for (const session of sessions) for (let made = 0; made < 3; made++) begin(session, SLOW);
+    await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(4).fill(2));
   });
 
   it('is not reduced for or by connections that are idle or only watch', async () => {

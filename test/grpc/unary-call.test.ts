@@ -4,12 +4,10 @@ import type { Socket } from 'node:net';
 import { Metadata, type ServerInterceptingCallInterface, status } from '@grpc/grpc-js';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
-import { Admission } from '../../src/calls/pipeline.js';
 import type { Call } from '../../src/calls/call.js';
 import { TIMEOUT_MS_KEY } from '../../src/grpc/call-headers.js';
 import { GrpcJsCall } from '../../src/grpc/unary-call.js';
 import type { BytesMethod } from '../support/bytes-method.js';
-import { LIMITS } from '../support/pipeline-options.js';
 import { firstBlock } from '../../bench/load/hpack.js';
 import { FrameConnection } from '../support/frame-connection.js';
 import {
@@ -97,8 +95,7 @@ describe('a call whose request is incomplete', () => {
   });
 
   it('does not count against the limit on calls', async () => {
-    const admission = new Admission({ ...LIMITS, maxCalls: 1 });
-    const session = connectTo(await start({ authenticator: admitted, admission }));
+    const session = connectTo(await start({ authenticator: admitted, limits: { maxCalls: 1 } }));
     const stream = requestOn(session, GUARDED).on('error', () => undefined);
     stream.write(half);
     expect((await outcomeOf(requestOn(session, GUARDED).end(MESSAGE))).code).toBe(status.OK);

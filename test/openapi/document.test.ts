@@ -5,7 +5,7 @@ import jwt from 'jsonwebtoken';
 import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder';
 import type { Operation } from '@route-registry/transcoder/openapi';
-import { MessageCache } from '../../src/calls/service.js';
+import { MessageCache } from '../../src/calls/message-cache.js';
 import { RouteServiceDefinition } from '../../src/gen/routing/v1/route_service.js';
 import { FAILURES } from '../../src/calls/failures.js';
 import { DEFAULT_SCOPES, routeService } from '../../src/routes/route-service.js';

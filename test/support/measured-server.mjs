@@ -1,6 +1,6 @@
 // A gRPC server that rejects every token. On an IPC message, it collects garbage in the same turn, and answers.
 import { CallLog } from '../../dist/calls/call-log.js';
-import { Admission, createPipeline } from '../../dist/calls/pipeline.js';
+import { createPipeline, createSteps } from '../../dist/calls/pipeline.js';
 import { Health } from '../../dist/grpc/health.js';
 import { startGrpcServer } from '../../dist/grpc/server.js';
 import { pino } from 'pino';
@@ -16,15 +16,15 @@ const methods = [
   },
   ...health.methods(),
 ];
+const steps = createSteps({
+  ...limits,
+  authenticator: { authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: '' }) },
+  log: new CallLog(pino({ level: 'silent' }), 'failures'),
+});
 const { address } = await startGrpcServer({
   address: '127.0.0.1:0',
   methods,
-  pipeline: createPipeline(methods, {
-    ...limits,
-    authenticator: { authenticate: () => ({ ok: false, reason: 'TOKEN_MISSING', message: '' }) },
-    admission: new Admission(limits),
-    log: new CallLog(pino({ level: 'silent' }), 'failures'),
-  }),
+  pipeline: createPipeline(methods, steps),
   health,
   reflection: true,
   limits,

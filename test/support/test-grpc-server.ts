@@ -2,7 +2,6 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import { connect as connectSocket } from 'node:net';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { Admission, createPipeline } from '../../src/calls/pipeline.js';
 import type { Authenticator } from '../../src/auth/authenticator.js';
 import type { Method } from '../../src/calls/call.js';
 import { Health } from '../../src/grpc/health.js';
@@ -17,7 +16,7 @@ import type { ObserveStreamingCall } from '../../src/grpc/streaming-calls.js';
 import type { Limits } from '../../src/settings/config.js';
 import { type BytesMethod, bytesMethod } from './bytes-method.js';
 import { LIMITS } from './grpc-limits.js';
-import { pipelineOptions } from './pipeline-options.js';
+import { loggedPipeline } from './logged-pipeline.js';
 
 /** Returns the request message. */
 export const ECHO = '/test.Service/Echo';
@@ -48,8 +47,6 @@ export interface TestServerOptions {
   readonly authenticator?: Authenticator;
   /** Handles the method `GUARDED`. Default: it returns the request message. */
   readonly handle?: BytesMethod['handle'];
-  /** Default: one with the default limits. */
-  readonly admission?: Admission;
   /** Default: true. */
   readonly reflection?: boolean;
   readonly mostStreamingCalls?: number;
@@ -66,7 +63,7 @@ const REFUSING: Authenticator = {
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { limits = {}, times = {}, tls, reflection = true, authenticator = REFUSING, ...given } = options;
   const { mostStreamingCalls, observeStreaming, onConnectionError } = given;
-  const { address = '127.0.0.1:0', handle = echo, admission = new Admission(LIMITS) } = given;
+  const { address = '127.0.0.1:0', handle = echo } = given;
   const log: Record<string, unknown>[] = [];
   const logger = pino(
     { level: 'debug' },
@@ -92,10 +89,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const server = await startGrpcServer({
     address,
     methods,
-    pipeline: createPipeline(
-      methods,
-      pipelineOptions({ authenticator, admission, deadlineMs: all.deadlineMs }, logger),
-    ),
+    pipeline: loggedPipeline(methods, { ...all, authenticator }, logger),
     health,
     reflection,
     limits: all,

@@ -1,0 +1,38 @@
+/**
+ * Collects the items of one turn of the event loop, and acts on all of them once its sockets are read, then on those
+ * that were added meanwhile. Sending responses back to back costs about half as much as sending them between requests
+ * (decision 13); with an immediate for each item, promises would run between them, and a get would cost a sixth more.
+ */
+export class ImmediateBatch<Item> {
+  readonly #act: (item: Item) => void;
+  #due: Item[] = [];
+
+  /** @param act called with each item; if it throws, the error is uncaught, but only after all items of the turn */
+  constructor(act: (item: Item) => void) {
+    this.#act = act;
+  }
+
+  add(item: Item): void {
+    const due = this.#due.push(item);
+    // The first item has set the immediate for all.
+    if (due > 1) return;
+
+    setImmediate(() => {
+      this.#actOnAll();
+    });
+  }
+
+  #actOnAll(): void {
+    for (const item of this.#due) {
+      try {
+        this.#act(item);
+      } catch (error) {
+        // One turn later, once the output for the other items has been sent.
+        setImmediate(() => {
+          throw error;
+        });
+      }
+    }
+    this.#due = [];
+  }
+}
