@@ -31,6 +31,9 @@ import { closeDatabase, openForCalls, poolFigures } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/migrations.js';
 
+/** A connection to the database may always be silent for this long, in milliseconds: longer than it waits for a lock. */
+const SHORTEST_SILENCE_MS = 5_000;
+
 /** The running service. */
 export interface App {
   /** The address of the gRPC server, with its actual port; absent when it does not run. */
@@ -241,8 +244,10 @@ async function openStore(
   isAway: () => boolean,
 ): Promise<KnexRouteStore> {
   const { config, closing, logger, stop, readiness, metrics, tracing } = parts;
-  // A silent connection is given up when every call that waits for it has ended.
-  const knex = openForCalls(database, config.limits.deadlineMs);
+  const { deadlineMs } = config.limits;
+  // A silent connection is given up when every call that waits for it has ended, and the database has given up any lock.
+  const silenceMs = Math.max(deadlineMs, SHORTEST_SILENCE_MS);
+  const knex = openForCalls(database, { deadlineMs, silenceMs });
   closing.resource('database', () => closeDatabase(knex));
   await reachOrExplain(knex, { waitMs: config.databaseWaitMs, stop, log: logger.info.bind(logger) });
   const version = await useOrExplain(async () => {

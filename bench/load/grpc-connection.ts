@@ -5,6 +5,7 @@ import { FrameConnection } from '../../test/support/frame-connection.js';
 import { framed } from '../../test/support/http2-call.js';
 import {
   ACK,
+  CANCEL,
   DATA,
   DEFAULT_WINDOW,
   END_STREAM,
@@ -155,13 +156,21 @@ export class GrpcConnection {
     return this.#open.size < this.#maxStreams && this.#window >= MAX_MESSAGE_BYTES;
   }
 
-  /** @param onEnd gets the gRPC status, or one of the codes of this file for a call without one */
-  call(message: Buffer, onEnd: (status: number) => void): void {
+  /**
+   * @param onEnd gets the gRPC status, or one of the codes of this file for a call without one
+   * @returns resets the call if it is still under way
+   */
+  call(message: Buffer, onEnd: (status: number) => void): () => void {
     const stream = this.#connection.begin(this.#block);
     this.#block = this.#repeated;
     this.#window -= message.length;
     this.#open.set(stream, { answered: false, onEnd });
     this.#connection.send(DATA, END_STREAM, stream, message);
+    return () => {
+      if (!this.#open.has(stream)) return;
+      this.#connection.send(RST_STREAM, 0, stream, number(CANCEL));
+      this.#end(stream, STREAM_RESET);
+    };
   }
 
   #receive({ type, flags, stream, payload }: Frame): void {

@@ -85,6 +85,7 @@ export async function countOrWarn(
   if ((await knex('routes').whereNull('shape').first('id')) === undefined) return;
   switch (engineOf(knex)) {
     case 'sqlite':
+      log.info({}, 'counting the routes that were stored while duplicates were allowed');
       log.info({ routes: await countDuplicates(knex) }, 'routes count as duplicates from now on');
       break;
     case 'mysql':

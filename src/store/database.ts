@@ -23,12 +23,22 @@ const BUSY_TIMEOUT_OF_CALLS_MS = 10;
  * Opens the database to serve calls. The embedded database is created, with its folder, if it does not exist. For MySQL,
  * the first query connects. `closeDatabase` must be called at the end.
  *
- * @param deadlineMs the longest time of a call, in milliseconds: a connection that is silent for longer is dropped
  * @throws Error when the files of the embedded database cannot be written
  */
-export function openForCalls(database: Database, deadlineMs: number): Knex {
+export function openForCalls(database: Database, { deadlineMs, silenceMs }: CallTimes): Knex {
   if (database.engine === 'sqlite') return openEmbedded(database.file, BUSY_TIMEOUT_OF_CALLS_MS);
-  return openMysql(database, { session: sessionForCalls(deadlineMs), silenceMs: deadlineMs });
+  return openMysql(database, { session: sessionForCalls(deadlineMs), silenceMs });
+}
+
+/** How long calls and their connections may take, in milliseconds. */
+interface CallTimes {
+  /** The longest time of a call. */
+  readonly deadlineMs: number;
+  /**
+   * How long a connection to MySQL may stay silent before it is dropped: longer than any statement waits for a lock, so
+   * that the server says that there is one.
+   */
+  readonly silenceMs: number;
 }
 
 /**

@@ -3,12 +3,13 @@ import type { InsertOutcome } from '../registry/route-store.js';
 import { type Route, sameDefinition } from '../registry/route.js';
 import { batched, CancelledBeforeSend } from './batch.js';
 import { DatabaseError, storeUnavailable } from './driver-errors.js';
+import { LockedRows } from './locked-rows.js';
 import { type StoredRoute, toStored, type UniqueValues } from './route-row.js';
 import type { InsertCall, Inserted, RouteStatements, ServedCall } from './statements.js';
 
-/** The most of anything that is remembered of earlier inserts. */
+/** The most callers that are remembered for their repeats and duplicates. */
 const MAX_REMEMBERED = 10_000;
-/** How long callers and values are remembered that stood in the way of others, in milliseconds. */
+/** How long each of them is remembered, in milliseconds. */
 const REMEMBERED_MS = 10_000;
 
 const INSERTED: InsertOutcome = { outcome: 'inserted' };
@@ -35,7 +36,7 @@ type StoredRoutes = ReadonlyMap<string | undefined, Route>;
  *   Those of a caller who had one of these lately are looked up before they join a batch, and so are those that come
  *   beside their first, once that has ended.
  * - A row that the database refuses for itself, or that waits for a lock, is found by sending the batch row by row. For
- *   a while, what has waited for a lock does not join others.
+ *   a while, what has waited for a lock does not join others (`locked-rows.ts`).
  */
 export class Inserts {
   /**
@@ -48,13 +49,12 @@ export class Inserts {
   /** The first insert under way of each key and shape. */
   readonly #underWay = new Map<string, Promise<InsertOutcome>>();
   /** Callers with repeats, or with duplicates that are refused. */
-  readonly #conflictingCallers = remembered<true>();
-  /** Keys and shapes that have waited for a lock. */
-  readonly #lockedValues = remembered<true>();
-  /** How often each caller has waited for a lock with a new key and shape. */
-  readonly #lockedCallers = remembered<number>();
-  /** The last insert of each lane. */
-  readonly #lanes = new Map<string, Promise<unknown>>();
+  readonly #conflictingCallers = new LRUCache<string, true>({
+    max: MAX_REMEMBERED,
+    ttl: REMEMBERED_MS,
+    ttlResolution: 0,
+  });
+  readonly #lockedRows = new LockedRows();
   readonly #insertTogether: (insert: Insert) => Promise<Inserted>;
   readonly #insertAlone: (insert: Insert) => Promise<Inserted>;
 
@@ -99,20 +99,27 @@ export class Inserts {
     }
   }
 
+  /** Sends an insert with others, unless it is likely to wait for a lock, and alone if that does not decide it. */
   async #send(insert: Insert): Promise<InsertOutcome> {
-    const together = this.#wasLocked(insert.entry) ? undefined : await this.#insertTogether(insert);
-    const outcome = together && (await this.#outcomeAfter(insert, together));
-    return outcome ?? this.#sendAlone(insert);
-  }
-
-  async #sendAlone(insert: Insert): Promise<InsertOutcome> {
-    const inserted = await this.#inLane(this.#laneOf(insert.entry), () => this.#insertAlone(insert));
-    // What locked all of the caller's rows, as a lock on the table does, is gone.
-    if (inserted.kind === 'all') this.#lockedCallers.delete(insert.entry.caller);
-    const outcome = await this.#outcomeAfter(insert, inserted);
-    if (outcome !== undefined) return outcome;
-    if (inserted.kind === 'locked') this.#recordLock(insert.entry);
-    throw inserted.error ?? storeUnavailable(new Error('What stood in the way of a route is gone.'));
+    const { caller, shape } = insert.entry;
+    const row = { caller, shape, values: valuesOf(insert.entry) };
+    let inserted: Inserted | undefined;
+    try {
+      if (!this.#lockedRows.mayInclude(row)) {
+        inserted = await this.#insertTogether(insert);
+        const outcome = await this.#outcomeAfter(insert, inserted);
+        if (outcome !== undefined) return outcome;
+      }
+      inserted = await this.#lockedRows.takeTurn(row, () => this.#insertAlone(insert));
+      if (inserted.kind === 'all') this.#lockedRows.noteStored(row);
+      const outcome = await this.#outcomeAfter(insert, inserted);
+      if (outcome !== undefined) return outcome;
+      throw inserted.error ?? storeUnavailable(new Error('What stood in the way of a route is gone.'));
+    } catch (error) {
+      // Its caller may have left before it was sent alone: then nobody knows whose lock it was.
+      if (inserted?.kind === 'locked') this.#lockedRows.noteWait(row);
+      throw error;
+    }
   }
 
   /** The outcome after a statement, if it is known. */
@@ -163,44 +170,6 @@ export class Inserts {
     if (earlier !== undefined) return { outcome: 'repeated', route: earlier };
     return first && { outcome: 'duplicate', id: first.id };
   }
-
-  /**
-   * A key or shape that has waited is known by itself. A caller who waits again with new ones may have many of them, as
-   * when somebody locks all of its rows, or the table.
-   */
-  #recordLock(entry: StoredRoute): void {
-    const values = valuesOf(entry);
-    if (!values.some((value) => this.#lockedValues.has(value)))
-      this.#lockedCallers.set(entry.caller, 1 + (this.#lockedCallers.get(entry.caller) ?? 0));
-    for (const value of values) this.#lockedValues.set(value, true);
-  }
-
-  #wasLocked(entry: StoredRoute): boolean {
-    if (this.#lockedCallers.size + this.#lockedValues.size === 0) return false;
-    return (
-      (this.#lockedCallers.get(entry.caller) ?? 0) > 1 ||
-      valuesOf(entry).some((value) => this.#lockedValues.has(value))
-    );
-  }
-
-  /** Those who wait for the same lock take turns, so that they hold one of the places for rows that go alone. */
-  #laneOf({ caller, shape }: StoredRoute): string {
-    return shape !== undefined && this.#lockedValues.has(shape) ? shape : ` ${caller}`;
-  }
-
-  async #inLane<Outcome>(lane: string, work: () => Promise<Outcome>): Promise<Outcome> {
-    const turn = (this.#lanes.get(lane) ?? Promise.resolve()).then(work, work);
-    this.#lanes.set(lane, turn);
-    try {
-      return await turn;
-    } finally {
-      if (this.#lanes.get(lane) === turn) this.#lanes.delete(lane);
-    }
-  }
-}
-
-function remembered<Value extends number | true>(): LRUCache<string, Value> {
-  return new LRUCache({ max: MAX_REMEMBERED, ttl: REMEMBERED_MS, ttlResolution: 0 });
 }
 
 /** Whether this very route is stored, by an earlier attempt of the service or of a proxy that got no response. */

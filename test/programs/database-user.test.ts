@@ -8,6 +8,7 @@ import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { ensureSchema, MIGRATIONS } from '../../src/store/migrations.js';
 import { engines } from '../support/engines.js';
 import { itOn } from '../support/needs.js';
+import { CALL_TIMES } from '../support/open-store.js';
 import { Program } from '../support/process.js';
 import { entryOf } from '../support/store-entries.js';
 
@@ -29,7 +30,7 @@ itOn(engines.slice(1))(
       const ended = await new Program('migrate', args, tmpdir(), { DATABASE_URL: url.href }).ended;
       outcomes.push(ended.stderr + ended.stdout);
     }
-    const own = openForCalls(parseDatabaseUrl(url.href), 5_000);
+    const own = openForCalls(parseDatabaseUrl(url.href), CALL_TIMES);
     await ensureSchema(own);
     const created = await new KnexRouteStore(own, { duplicates: 'allow' }).insert(entryOf());
     await own.destroy();

@@ -16,7 +16,7 @@ import { type Database, engines } from '../support/engines.js';
 import { MountedFiles } from '../support/mounted-files.js';
 import { type MysqlTlsFront, startMysqlTlsFront } from '../support/mysql-tls-front.js';
 import { describeOn } from '../support/needs.js';
-import { openEmpty } from '../support/open-store.js';
+import { CALL_TIMES, openEmpty } from '../support/open-store.js';
 import { createProxiedDatabase, startTcpProxy } from '../support/tcp-proxy.js';
 import { authority, elsewhere, expired, first, ofOtherAuthority, second } from '../support/tls-set.js';
 
@@ -33,7 +33,10 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
     onTestFinished(close);
     const proxy = await startTcpProxy(port);
     onTestFinished(() => proxy.close());
-    const knex = openForCalls({ ...location, port: proxy.port } as typeof location, 50);
+    const knex = openForCalls({ ...location, port: proxy.port } as typeof location, {
+      ...CALL_TIMES,
+      silenceMs: 50,
+    });
     const client = knex.client as ConnectionClient;
     const connection = await client.acquireConnection();
     await client.releaseConnection(connection);

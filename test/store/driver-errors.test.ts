@@ -5,11 +5,12 @@ import { openForCalls } from '../../src/store/database.js';
 import { classify, DatabaseError, translate } from '../../src/store/driver-errors.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { freePort } from '../support/free-port.js';
+import { CALL_TIMES } from '../support/open-store.js';
 
 describe('an unreachable database', () => {
   it('makes every method fail with STORE_UNAVAILABLE and a message without hosts and statements', async () => {
     const port = await freePort();
-    const knex = openForCalls(parseDatabaseUrl(`mysql://u:p@127.0.0.1:${port}/d`), 5_000);
+    const knex = openForCalls(parseDatabaseUrl(`mysql://u:p@127.0.0.1:${port}/d`), CALL_TIMES);
     const store = new KnexRouteStore(knex, { duplicates: 'reject' });
     const id = '019b7c1e-0e6e-7000-8000-000000000001';
     const route = { id, method: 'GET', path: '/', middleware: [], handler: 'h', createdAt: new Date(0) };

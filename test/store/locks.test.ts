@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { InsertOutcome, NewRoute } from '../../src/registry/route-store.js';
+import { CancelledBeforeSend } from '../../src/store/batch.js';
 import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
 import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
@@ -53,7 +54,7 @@ describeOn(engines.slice(1))('while another session holds a lock, on $name', (en
       if (sql.startsWith('insert')) inserts.push(sql);
     });
     // The gap around the shape of a locked create ends at these. The others, with hexadecimal paths, are not in it.
-    for (const path of ['/g', '/z']) await database.store.insert(entryOf({ path }));
+    for (const path of ['/g', '/z']) await database.strict.insert(entryOf({ path }));
   });
 
   beforeEach(async () => {
@@ -125,15 +126,65 @@ describeOn(engines.slice(1))('while another session holds a lock, on $name', (en
     },
   );
 
-  it('on all rows, those of its caller share statements again once one of them is stored', async () => {
-    await session.query('select id from routes for update');
-    const settled = await Promise.allSettled(insertOthers(2));
-    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-    await session.rollback();
-    await Promise.all(insertOthers(1));
-    inserts = [];
-    await Promise.all(insertOthers());
-    expect(inserts.length).toBeLessThan(OTHERS);
+  describe('on ever-new shapes of one caller', () => {
+    let created = 0;
+
+    beforeEach(async () => {
+      // A range of shapes. The others, with hexadecimal paths, are not in it.
+      await session.query(
+        'select id from routes force index (routes_shape) where shape > ? and shape < ? for update',
+        [Buffer.from('GET /g'), Buffer.from('GET /z')],
+      );
+    });
+
+    const lockedEntry = (): NewRoute => entryOf({ path: `/locked-${created++}` }, { caller: 'locked' });
+    const freeEntry = (): NewRoute => entryOf({}, { caller: 'locked' });
+
+    /** Sends a create whose caller leaves once the database has its statement. */
+    async function leaveAfterSending(entry: NewRoute): Promise<void> {
+      const sent = inserts.length;
+      const caller = new AbortController();
+      const create = store.insert(entry, caller.signal);
+      const ended = expect(create).rejects.toThrow(CancelledBeforeSend);
+      await expect.poll(() => inserts.length).toBeGreaterThan(sent);
+      caller.abort();
+      await ended;
+    }
+
+    /** Sends a create that waits for the lock beside others; resolves with the most rows of one of its statements. */
+    async function rowsBeside(entry: NewRoute): Promise<number> {
+      inserts = [];
+      const create = store.insert(entry);
+      const others = insertOthers();
+      await expect(create).rejects.toMatchObject(UNAVAILABLE);
+      await expect(Promise.all(others)).resolves.toEqual(others.map(() => INSERTED));
+      const path = Buffer.from(entry.route.path).toString('hex');
+      return Math.max(
+        ...inserts.filter((text) => text.includes(path)).map((text) => text.split('), (').length),
+      );
+    }
+
+    it('its third create waits alone, although it left while the first two waited', async () => {
+      await leaveAfterSending(lockedEntry());
+      await leaveAfterSending(lockedEntry());
+      await expect(rowsBeside(lockedEntry())).resolves.toBe(1);
+    });
+
+    it('its creates wait alone although one of them was stored', async () => {
+      await leaveAfterSending(lockedEntry());
+      await leaveAfterSending(lockedEntry());
+      await expect(store.insert(freeEntry())).resolves.toEqual(INSERTED);
+      await expect(rowsBeside(lockedEntry())).resolves.toBe(1);
+    });
+
+    it('its creates share statements again once ten of them are stored', async () => {
+      await leaveAfterSending(lockedEntry());
+      await leaveAfterSending(lockedEntry());
+      await Promise.all(Array.from({ length: 10 }, () => store.insert(freeEntry())));
+      inserts = [];
+      await Promise.all(Array.from({ length: OTHERS }, () => store.insert(freeEntry())));
+      expect(inserts.length).toBeLessThan(OTHERS);
+    });
   });
 
   it('on the shape and then the key of a create, of which the create holds one, it is stored afterwards', async () => {

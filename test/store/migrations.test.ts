@@ -7,7 +7,7 @@ import { openForCalls } from '../../src/store/database.js';
 import { engines } from '../support/engines.js';
 import { EXPAND, NEXT } from '../support/later-schemas.js';
 import { describeOn } from '../support/needs.js';
-import { type OpenedDatabase, openEmpty } from '../support/open-store.js';
+import { CALL_TIMES, type OpenedDatabase, openEmpty } from '../support/open-store.js';
 
 const NAMES = MIGRATIONS.map(({ name }) => name);
 
@@ -154,7 +154,7 @@ describeOn(engines.slice(1))('a database on $name', (engine) => {
     await knex.raw(`grant select, insert on ${name}.* to '${user}'@'%'`);
     Object.assign(url, { username: user, password: 'p' });
     const ensured = async (): Promise<number> => {
-      const own = openForCalls(parseDatabaseUrl(url.href), 5_000);
+      const own = openForCalls(parseDatabaseUrl(url.href), CALL_TIMES);
       return ensureSchema(own).finally(() => own.destroy());
     };
     await expect(ensured()).rejects.toThrow(

@@ -10,7 +10,7 @@ import { insertOf, tupleOf } from '../../src/store/route-row.js';
 import { engines } from '../support/engines.js';
 import { startSessionFront } from './session-front.js';
 import { describeOn } from '../support/needs.js';
-import { openEmpty, type OpenedStore, openStore } from '../support/open-store.js';
+import { CALL_TIMES, openEmpty, type OpenedStore, openStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
 
 /** Text that ends a literal where a backslash escapes nothing, and adds a row of its own. */
@@ -81,7 +81,7 @@ describeOn(engines.slice(1))('where $name', (engine) => {
     const migrating = openForMigrations(through);
     await expect(migrateUp(migrating)).resolves.toHaveLength(MIGRATIONS.length);
     await migrating.destroy();
-    const knex = openForCalls(through, 5_000);
+    const knex = openForCalls(through, CALL_TIMES);
     await ensureSchema(knex);
     const ids = await createSome(new KnexRouteStore(knex, { duplicates: 'reject' }));
     await expect(countIn(observer, ids)).resolves.toEqual({ rows: CREATES, found: CREATES });

@@ -10,7 +10,7 @@ import {
   type Statement,
 } from '../support/mysql-fault-front.js';
 import { describeOn } from '../support/needs.js';
-import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
+import { CALL_TIMES, type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
 import { throughPort } from '../support/tcp-proxy.js';
 
@@ -81,10 +81,10 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
       if (met !== undefined) fault.armed = false;
       return met;
     });
-    const knex = openForCalls(
-      parseDatabaseUrl(throughPort(database.url, front.port)),
-      answer === 'silence' ? SILENCE_MS : 5_000,
-    );
+    const knex = openForCalls(parseDatabaseUrl(throughPort(database.url, front.port)), {
+      ...CALL_TIMES,
+      silenceMs: answer === 'silence' ? SILENCE_MS : CALL_TIMES.silenceMs,
+    });
     onTestFinished(() => knex.destroy());
     return { store: database.storeWith({ duplicates: 'reject' }, knex), knex, front, fault };
   }

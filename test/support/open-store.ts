@@ -9,8 +9,8 @@ import { throughPort } from './tcp-proxy.js';
 
 export type { KnexRouteStore, ObservedStatement };
 
-/** The default of the setting. */
-const DEADLINE_MS = 5_000;
+/** As the service opens its database by default. */
+export const CALL_TIMES = { deadlineMs: 5_000, silenceMs: 5_000 };
 
 /** A database that a single test uses, with connections to it. */
 export interface OpenedDatabase {
@@ -66,7 +66,7 @@ export async function openEmpty(engine: Engine, open = openForMigrations): Promi
 
 /** Opens a store on a new database. */
 export async function openStore(engine: Engine): Promise<OpenedStore> {
-  const database = await openEmpty(engine, (location) => openForCalls(location, DEADLINE_MS));
+  const database = await openEmpty(engine, (location) => openForCalls(location, CALL_TIMES));
   const { knex, location } = database;
   const migrating = openForMigrations(location);
   await migrateUp(migrating);

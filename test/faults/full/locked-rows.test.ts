@@ -4,7 +4,7 @@ import { needs } from '../../support/needs.js';
 import { tokenFor } from '../../support/service.js';
 import type { Load } from '../programs/load-result.js';
 import { figure } from '../rig/figures.js';
-import { keptBeside } from '../rig/kept.js';
+import { keptBeside, shareOf } from '../rig/kept.js';
 import { runLoad } from '../rig/load-process.js';
 import { scale } from '../rig/scale.js';
 import { databaseOnMysql, startProcess } from '../rig/service-process.js';
@@ -88,5 +88,81 @@ it.each(
     });
     expect.soft(failed, JSON.stringify(result)).toBe(0);
     expect.soft(kept, JSON.stringify(result)).toBeGreaterThanOrEqual(0.8);
+  },
+);
+
+/** A caller whose keyed creates are locked, and the others, who do not all wait as long as the database does. */
+interface Callers {
+  readonly who: string;
+  readonly settings?: Readonly<Record<string, string>>;
+  /** What the caller sends, all of it twice a second. */
+  readonly odd: readonly Partial<Load>[];
+  readonly others?: Partial<Load>;
+}
+
+const LOCKED: Partial<Load> = { operation: 'keyed create' };
+const PATIENCE: Partial<Load> = { timeoutMs: 1_000 };
+
+const CALLERS: readonly Callers[] = [
+  { who: 'it gives up after a second', odd: [{ ...LOCKED, ...PATIENCE }] },
+  { who: 'it hangs up after a second', odd: [{ ...LOCKED, leaveAfterMs: 1_000 }] },
+  {
+    who: 'all give up after a second',
+    odd: [{ ...LOCKED, ...PATIENCE }],
+    others: { ...PATIENCE, operation: 'keyed create' },
+  },
+  { who: 'DEADLINE_MS is 1000', settings: { DEADLINE_MS: '1000' }, odd: [LOCKED] },
+  { who: 'every other create of it is stored', odd: [LOCKED, { operation: 'create' }] },
+];
+
+/** By then, the locked caller is known. */
+const LEARNING_MS = 6_000;
+/** Long enough for several locked creates. */
+const ROUND_MS = Math.max(scale.loadMs, 3_000);
+
+it.each(CALLERS)(
+  'while a session locks the new keys of one caller, and $who, the others soon keep four fifths of their creates',
+  { ...needs('server'), timeout: 180_000 },
+  async ({ who, settings, odd, others }) => {
+    const url = await databaseOnMysql();
+    const session = await createConnection({ uri: url });
+    onTestFinished(() => session.end());
+    const [before, behind] = ['/keyed', '/keyee'].map((key) => Buffer.from(key));
+    const caller = Buffer.from('odd');
+    for (const key of [before, behind]) await session.query(INSERT, [caller, key, null]);
+    const service = await startProcess({ DATABASE_URL: url, DUPLICATE_ROUTES: 'reject', ...settings });
+    await session.beginTransaction();
+    await session.query(
+      'select id from routes force index (routes_caller_request_id) where caller = ? and request_id > ? and request_id < ? for update',
+      [caller, before, behind],
+    );
+    /** The rate of the others beside some loads of the one caller. */
+    const rateBeside = async (loads: readonly Partial<Load>[], durationMs: number): Promise<number> => {
+      const beside = loads.map((load) =>
+        runLoad(service, {
+          connections: 1,
+          rate: 2,
+          ...load,
+          durationMs,
+          token: tokenFor({ sub: 'odd' }),
+        }),
+      );
+      const { goodRate } = await runLoad(service, { connections: 8, callers: 128, ...others, durationMs });
+      await Promise.all(beside);
+      return goodRate;
+    };
+    await rateBeside(odd, LEARNING_MS);
+    const share = await shareOf(
+      0.8,
+      () => rateBeside([], ROUND_MS),
+      () => rateBeside(odd, ROUND_MS),
+    );
+    const { kept, plain, odd: rates } = share;
+    figure(`128 others while a session locks the new keys of one caller, and ${who}`, {
+      'creates/s beside nothing': Math.max(...plain),
+      'beside these': Math.max(...rates),
+      kept,
+    });
+    expect(kept, JSON.stringify(share)).toBeGreaterThanOrEqual(0.8);
   },
 );

@@ -33,6 +33,10 @@ export interface Load {
   readonly durationMs: number;
   /** Calls per second of an open loop; absent for a closed loop. */
   readonly rate?: number;
+  /** The deadline of each call, as its caller states it, in milliseconds; absent: none. */
+  readonly timeoutMs?: number;
+  /** When a caller leaves a call that has not ended, in milliseconds; absent: never. */
+  readonly leaveAfterMs?: number;
   /** The most calls under way. A closed loop keeps this many; an open loop sends no further calls beyond them. */
   readonly callers: number;
 }

@@ -59,13 +59,15 @@ async function main(): Promise<void> {
     const message = messageOf(load, first + statuses.length);
     const index = statuses.push(NOT_ANSWERED) - 1;
     const sentAt = performance.now();
-    connection.call(message, (code) => {
+    const leave = connection.call(message, (code) => {
+      clearTimeout(leaving);
       ended++;
       statuses[index] = code;
       if (code === OK) good.push(performance.now() - sentAt);
       if (code === OK && performance.now() < end) goodInTime++;
       if (code === REFUSED) refused.push(performance.now() - sentAt);
     });
+    const leaving = load.leaveAfterMs === undefined ? undefined : setTimeout(leave, load.leaveAfterMs);
   };
   const connections = Array.from(
     { length: load.connections },
@@ -102,10 +104,15 @@ function p99Of(times: readonly number[]): number {
   return times.length === 0 ? 0 : percentile(Float64Array.from(times).sort(), 99);
 }
 
-function fieldsOf({ target, operation, token: one, tokens = [one] }: Load, connection: number): Field[] {
+function fieldsOf(
+  { target, operation, token: one, tokens = [one], timeoutMs }: Load,
+  connection: number,
+): Field[] {
   const token = tokens[connection % tokens.length] ?? one;
   const path = grpcPath(operation === 'get' ? 'get' : 'create');
-  return [...grpcHead(path, target), ['authorization', `Bearer ${token}`]];
+  const fields: Field[] = [...grpcHead(path, target), ['authorization', `Bearer ${token}`]];
+  if (timeoutMs !== undefined) fields.push(['grpc-timeout', `${timeoutMs}m`]);
+  return fields;
 }
 
 /** The length-prefixed message of the n-th call. */
