@@ -41,21 +41,34 @@ it(
 
 it('the commands of docs/operations.md make the rules a resource of the Prometheus operator', async () => {
   const document = readFileSync(resolve(FOLDER, '../../docs/operations.md'), 'utf8');
-  const [, command = ''] = /^(\{ printf '[^]*?; \}) \| kubectl -n routes apply -f -$/m.exec(document) ?? [];
-  const { stdout } = await promisify(execFile)('sh', ['-euc', command], { cwd: resolve(FOLDER, '../..') });
+  const [, command = ''] = /^(\{ printf '[^]*?\n\}) \| kubectl -n routes apply -f -$/m.exec(document) ?? [];
+  const { stdout } = await promisify(execFile)('sh', ['-euc', command], {
+    cwd: resolve(FOLDER, '../..'),
+    env: { ...process.env, REPOSITORY: 'https://git.test/routes' },
+  });
+  const rules = readFileSync(resolve(FOLDER, '../prometheus/rules/route-registry.yml'), 'utf8');
   expect(parse(stdout)).toEqual({
     apiVersion: 'monitoring.coreos.com/v1',
     kind: 'PrometheusRule',
     metadata: { name: 'route-registry' },
-    spec: parse(readFileSync(resolve(FOLDER, '../prometheus/rules/route-registry.yml'), 'utf8')) as unknown,
+    spec: parse(
+      rules.replaceAll('https://git.example.com/route-registry', 'https://git.test/routes'),
+    ) as unknown,
   });
 });
 
-it('the job of docs/operations.md for a Prometheus without the operator scrapes the ops ports', () => {
+it('the job of docs/operations.md for a Prometheus without the operator scrapes the ops ports, and tells namespaces apart', () => {
   const document = readFileSync(resolve(FOLDER, '../../docs/operations.md'), 'utf8');
   const [, text = ''] = /```yaml\n(scrape_configs:[^]*?)```/.exec(document) ?? [];
-  const relabeling = { source_labels: ['__meta_kubernetes_pod_container_port_name'], action: 'keep' };
   expect(parse(text)).toMatchObject({
-    scrape_configs: [{ job_name: 'route-registry', relabel_configs: [{ ...relabeling, regex: 'ops' }] }],
+    scrape_configs: [
+      {
+        job_name: 'route-registry',
+        relabel_configs: [
+          { source_labels: ['__meta_kubernetes_pod_container_port_name'], regex: 'ops', action: 'keep' },
+          { source_labels: ['__meta_kubernetes_namespace'], target_label: 'namespace' },
+        ],
+      },
+    ],
   });
 });
