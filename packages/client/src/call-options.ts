@@ -1,5 +1,4 @@
-import { requireKnown } from './known-names.js';
-import { isObject, shown } from './text.js';
+import { describeValue, isObject, requireKnown } from './input.js';
 
 /** Options of one call. */
 export interface CallOptions {
@@ -41,7 +40,8 @@ export type CheckedOptions = CreateOptions & { readonly timeoutMs: number };
 
 /** @throws RangeError when an option is unknown, has the wrong type or is out of its bounds */
 export function checkOptions(options: unknown = {}, reads = false): CheckedOptions {
-  if (!isObject(options)) throw new RangeError(`The options must be an object, not ${shown(options)}.`);
+  if (!isObject(options))
+    throw new RangeError(`The options must be an object, not ${describeValue(options)}.`);
   // The name that it has in the contract.
   if (options['validateOnly'] !== undefined)
     throw new RangeError('There is no option "validateOnly"; a dry run is the method checkRoute.');
@@ -73,5 +73,5 @@ function isSignal(value: unknown): value is AbortSignal {
 }
 
 function refuse(name: string, allowed: string, value: unknown): never {
-  throw new RangeError(`${name} must be ${allowed}, not ${shown(value)}.`);
+  throw new RangeError(`${name} must be ${allowed}, not ${describeValue(value)}.`);
 }

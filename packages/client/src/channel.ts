@@ -3,8 +3,7 @@ import { ChannelCredentials, Client, credentials, status } from '@grpc/grpc-js';
 import type { TokenSource } from './bearer-token.js';
 import { MAX_ATTEMPTS, RETRIED } from './failed-call.js';
 import { RouteService } from './gen/routing/v1/route_service_pb.js';
-import { requireKnown } from './known-names.js';
-import { isObject, shown } from './text.js';
+import { describeValue, isObject, requireKnown } from './input.js';
 import { tlsOptions } from './tls-options.js';
 
 /** Certificates and keys in PEM. */
@@ -40,7 +39,10 @@ export interface RouteClientOptions {
 }
 
 const RETRY_POLICY = {
-  ...{ maxAttempts: MAX_ATTEMPTS, initialBackoff: '0.1s', maxBackoff: '1s', backoffMultiplier: 2 },
+  maxAttempts: MAX_ATTEMPTS,
+  initialBackoff: '0.1s',
+  maxBackoff: '1s',
+  backoffMultiplier: 2,
   retryableStatusCodes: RETRIED.map((code) => status[code]),
 };
 /** The retries are those of grpc-js (gRFC A6). */
@@ -78,17 +80,20 @@ const DEFAULTS: ChannelOptions = {
  */
 export function openChannel(target: string, options: RouteClientOptions): Client {
   requireTarget(target);
-  if (!isObject(options)) throw new Error(`The options must be an object, not ${shown(options)}.`);
+  if (!isObject(options)) throw new Error(`The options must be an object, not ${describeValue(options)}.`);
   requireKnown('option', options, ['token', 'tls', 'waitForReady', 'channelOptions']);
   const { token, tls = !isOnThisMachine(target), waitForReady = true, channelOptions } = options;
   if (typeof token !== 'string' && typeof token !== 'function')
-    throw new Error(`The token must be a string or a function; it is ${shown(token)}.`);
+    throw new Error(`The token must be a string or a function; it is ${describeValue(token)}.`);
   if (typeof waitForReady !== 'boolean')
-    throw new Error(`waitForReady must be true or false, not ${shown(waitForReady)}.`);
-  const given = givenOptions(channelOptions);
-  if (tls instanceof ChannelCredentials) return new Client(target, tls, { ...DEFAULTS, ...given });
-  const { verifyOptions, channelOptions: named } = tlsOptions(target);
-  return new Client(target, channelCredentials(tls, verifyOptions), { ...DEFAULTS, ...named, ...given });
+    throw new Error(`waitForReady must be true or false, not ${describeValue(waitForReady)}.`);
+
+  const overrides = definedOptions(channelOptions);
+  if (tls instanceof ChannelCredentials) return new Client(target, tls, { ...DEFAULTS, ...overrides });
+
+  const ofTarget = tlsOptions(target);
+  const channelCredentials = credentialsOf(tls, ofTarget.verifyOptions);
+  return new Client(target, channelCredentials, { ...DEFAULTS, ...ofTarget.channelOptions, ...overrides });
 }
 
 /** The schemes of URLs that others take for a gRPC server; `tcp` leaves open whether it speaks TLS. */
@@ -96,7 +101,8 @@ const URL_SCHEME = /^(?:(?<plaintext>http|grpc)|(?<tls>https|grpcs)|tcp):\/\/(?<
 
 /** Refuses a URL, which grpc-js would try to resolve as a host name, again and again. */
 function requireTarget(target: unknown): void {
-  if (typeof target !== 'string') throw new Error(`The target must be a string, not ${shown(target)}.`);
+  if (typeof target !== 'string')
+    throw new Error(`The target must be a string, not ${describeValue(target)}.`);
   const url = URL_SCHEME.exec(target)?.groups;
   if (url === undefined) return;
   const address = `The target is a URL; gRPC takes an address: '${url['address']}'`;
@@ -106,19 +112,19 @@ function requireTarget(target: unknown): void {
 }
 
 /** The channel options that have a value: the others keep their defaults. */
-function givenOptions(channelOptions: unknown = {}): ChannelOptions {
+function definedOptions(channelOptions: unknown = {}): ChannelOptions {
   if (!isObject(channelOptions))
-    throw new Error(`channelOptions must be an object, not ${shown(channelOptions)}.`);
+    throw new Error(`channelOptions must be an object, not ${describeValue(channelOptions)}.`);
   return Object.fromEntries(Object.entries(channelOptions).filter(([, value]) => value !== undefined));
 }
 
-function channelCredentials(tls: unknown, verifyOptions: VerifyOptions): ChannelCredentials {
+function credentialsOf(tls: unknown, verifyOptions: VerifyOptions): ChannelCredentials {
   if (tls === false) return credentials.createInsecure();
   const files = tls === true ? {} : tls;
   // Credentials of another copy of grpc-js are objects, too.
   if (!isObject(files) || Object.keys(files).some((name) => !['ca', 'cert', 'key'].includes(name))) {
     const allowed = 'true, false, { ca, cert, key }, or channel credentials of this @grpc/grpc-js';
-    throw new Error(`tls must be ${allowed}, not ${shown(tls)}.`);
+    throw new Error(`tls must be ${allowed}, not ${describeValue(tls)}.`);
   }
   const { ca, key, cert }: TlsFiles = files;
   return credentials.createSsl(ca, key, cert, verifyOptions);

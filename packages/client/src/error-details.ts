@@ -30,18 +30,20 @@ export function detailsIn(trailers: Metadata): ErrorDetail[] {
   const [bytes] = trailers.get('grpc-status-details-bin');
   if (!(bytes instanceof Buffer)) return [];
   try {
-    return fromBinary(StatusSchema, bytes).details.map(unpacked);
+    return fromBinary(StatusSchema, bytes).details.map(unpackDetail);
   } catch {
     return [];
   }
 }
 
-function unpacked(any: Any): ErrorDetail {
+function unpackDetail(any: Any): ErrorDetail {
   // The registry holds exactly the known types.
   return (anyUnpack(any, registry) as KnownDetail | undefined) ?? any;
 }
 
 /** The first detail of a type, such as `google.rpc.ErrorInfo`. */
 export function detailOf<Name extends ErrorDetail['$typeName']>(details: readonly ErrorDetail[], name: Name) {
-  return details.find((one): one is Extract<ErrorDetail, { $typeName: Name }> => one.$typeName === name);
+  return details.find(
+    (detail): detail is Extract<ErrorDetail, { $typeName: Name }> => detail.$typeName === name,
+  );
 }

@@ -26,7 +26,11 @@ const OF_RETRIES = 'grpc-previous-rpc-attempts';
  * @param headers of the response; undefined if there were none
  * @param timeoutMs the time limit of the call
  */
-export function failed(cause: ServiceError, headers: Metadata | undefined, timeoutMs: number): FailedCall {
+export function failedCall(
+  cause: ServiceError,
+  headers: Metadata | undefined,
+  timeoutMs: number,
+): FailedCall {
   const { code, details: text, metadata } = cause as Partial<ServiceError> & Pick<ServiceError, 'metadata'>;
   const failure = { details: detailsIn(metadata), cause, lost: false, unconnected: false };
   // https://github.com/grpc/grpc-node/issues/2767
@@ -34,9 +38,9 @@ export function failed(cause: ServiceError, headers: Metadata | undefined, timeo
     const message = 'The reply is compressed in a way that is not supported, or not declared.';
     return { ...failure, code: status.INTERNAL, message };
   }
-  const other = notGrpc(text, headers ?? metadata);
-  if (other !== undefined) {
-    const message = `The server does not answer as a gRPC server: ${other}.`;
+  const signs = signsOfOtherServer(text, headers ?? metadata);
+  if (signs !== undefined) {
+    const message = `The server does not answer as a gRPC server: ${signs}.`;
     // The first bytes of a page are no length of a message.
     return { ...failure, code: code === status.RESOURCE_EXHAUSTED ? status.INTERNAL : code, message };
   }
@@ -65,15 +69,15 @@ export function deadlineExceeded(timeoutMs: number, waitingFor: string): string 
 }
 
 /** What shows that the response comes from a web server or proxy. Undefined for a response of gRPC. */
-function notGrpc(text: string, headers: Metadata): string | undefined {
+function signsOfOtherServer(text: string, headers: Metadata): string | undefined {
   const [, httpStatus] = /^Received HTTP status code (\d+)$/.exec(text) ?? [];
   const [type] = headers.get('content-type');
   if (httpStatus === undefined && (type === undefined || /^application\/grpc(?:$|[+;])/i.test(String(type))))
     return undefined;
-  return [
-    ...(httpStatus === undefined ? [] : [`HTTP status ${httpStatus}`]),
-    ...(type === undefined ? [] : [`content type "${String(type)}"`]),
-  ].join(', ');
+  const signs: string[] = [];
+  if (httpStatus !== undefined) signs.push(`HTTP status ${httpStatus}`);
+  if (type !== undefined) signs.push(`content type "${String(type)}"`);
+  return signs.join(', ');
 }
 
 /** What OpenSSL and grpc-js say of a connection on which only one side uses TLS or HTTP/2, and what that means. */

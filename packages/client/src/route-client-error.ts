@@ -1,6 +1,6 @@
 import { status } from '@grpc/grpc-js';
 import { detailOf, type ErrorDetail } from './error-details.js';
-import { shown } from './text.js';
+import { describeValue } from './input.js';
 
 /** The name of a gRPC status. */
 export type StatusName = keyof typeof status;
@@ -84,7 +84,7 @@ export class RouteClientError extends Error {
 
 function numberOf(name: StatusName): number {
   const code: unknown = status[name];
-  if (typeof code !== 'number') throw new RangeError(`There is no gRPC status ${shown(name)}.`);
+  if (typeof code !== 'number') throw new RangeError(`There is no gRPC status ${describeValue(name)}.`);
   return code;
 }
 

@@ -1,11 +1,11 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import type { CallOptions, CreateOptions } from './call-options.js';
-import { Caller, type UnaryCall } from './caller.js';
+import { CallSender, type UnaryCall } from './call-sender.js';
 import { openChannel, type RouteClientOptions } from './channel.js';
 import { GetRouteRequestSchema, RouteService } from './gen/routing/v1/route_service_pb.js';
 import type { CheckedRoute, Route, RouteDefinition, StoredCreate } from './route.js';
 import { checkedRoute, createRequest, storedRoute } from './route.js';
-import { unicodeText } from './text.js';
+import { unicodeText } from './input.js';
 
 /** The interface of the Route Registry. Every method rejects with a `RouteClientError`. */
 export interface RouteClient {
@@ -48,17 +48,17 @@ export interface RouteClient {
  *   option is unknown or has the wrong type
  */
 export function createRouteClient(target: string, options: RouteClientOptions): RouteClient {
-  return new CallingRouteClient(new Caller(openChannel(target, options), options));
+  return new GrpcRouteClient(new CallSender(openChannel(target, options), options));
 }
 
 /** The trailer of a create that repeats an earlier one: `true`. */
 const REPLAYED = 'idempotent-replayed';
 
-class CallingRouteClient implements RouteClient {
-  readonly #caller: Caller;
+class GrpcRouteClient implements RouteClient {
+  readonly #sender: CallSender;
 
-  constructor(caller: Caller) {
-    this.#caller = caller;
+  constructor(sender: CallSender) {
+    this.#sender = sender;
   }
 
   async createRoute(definition: RouteDefinition, options?: CreateOptions): Promise<Route> {
@@ -75,7 +75,7 @@ class CallingRouteClient implements RouteClient {
         replayed: trailers.get(REPLAYED)[0] === 'true',
       }),
     };
-    return this.#caller.call(create, options);
+    return this.#sender.send(create, options);
   }
 
   checkRoute(definition: RouteDefinition, options?: CreateOptions): Promise<CheckedRoute> {
@@ -85,7 +85,7 @@ class CallingRouteClient implements RouteClient {
       request: (idempotencyKey) => createRequest(definition, { idempotencyKey, validateOnly: true }),
       result: checkedRoute,
     };
-    return this.#caller.call(check, options);
+    return this.#sender.send(check, options);
   }
 
   getRoute(id: string, options?: CallOptions): Promise<Route> {
@@ -98,10 +98,10 @@ class CallingRouteClient implements RouteClient {
       },
       result: storedRoute,
     };
-    return this.#caller.call(get, options);
+    return this.#sender.send(get, options);
   }
 
   close(): void {
-    this.#caller.close();
+    this.#sender.close();
   }
 }

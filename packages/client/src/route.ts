@@ -1,8 +1,7 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { timestampDate } from '@bufbuild/protobuf/wkt';
 import { CreateRouteRequestSchema, RouteSchema } from './gen/routing/v1/route_service_pb.js';
-import { requireKnown } from './known-names.js';
-import { isObject, shown, unicodeText } from './text.js';
+import { describeValue, isObject, requireKnown, unicodeText } from './input.js';
 
 /**
  * The part of a route that its creator chooses; a stored route is one, too, whose `id` and `createdAt` are not sent. The
@@ -66,11 +65,11 @@ export function createRequest(
   { idempotencyKey = '', validateOnly }: CreateRequestOptions,
 ): Uint8Array {
   if (!isObject(definition))
-    throw new RangeError(`The definition must be an object, not ${shown(definition)}.`);
+    throw new RangeError(`The definition must be an object, not ${describeValue(definition)}.`);
   requireKnown('field', definition, FIELDS);
   const { method, path, middleware = [], handler } = definition;
   if (!Array.isArray(middleware))
-    throw new RangeError(`middleware must be an array, not ${shown(middleware)}.`);
+    throw new RangeError(`middleware must be an array, not ${describeValue(middleware)}.`);
   const route = {
     method: unicodeText('method', method),
     path: unicodeText('path', path),

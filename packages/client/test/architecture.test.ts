@@ -6,10 +6,10 @@ testLayers({
   layers: [
     ['index.ts'],
     ['route-client.ts'],
-    ['caller.ts', 'route.ts'],
+    ['call-sender.ts', 'route.ts'],
     ['channel.ts'],
     ['call-options.ts', 'failed-call.ts', 'route-client-error.ts', 'tls-options.ts'],
-    ['bearer-token.ts', 'error-details.ts', 'known-names.ts', 'text.ts'],
+    ['bearer-token.ts', 'error-details.ts', 'input.ts'],
     ['gen'],
   ],
   packages: ['@bufbuild/protobuf', '@grpc/grpc-js'],

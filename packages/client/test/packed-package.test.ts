@@ -176,6 +176,17 @@ describe("the package in a user's project", () => {
     PACKING_MS,
   );
 
+  it('is one copy for import and for require', async () => {
+    const program = `
+      import { createRequire } from 'node:module';
+      import { RouteClientError } from '@route-registry/client';
+      const { createRouteClient } = createRequire(import.meta.url)('@route-registry/client');
+      const client = createRouteClient('127.0.0.1:1', { token: 'a.good.token' });
+      client.close();
+      await client.getRoute('x').catch((error) => console.log(error instanceof RouteClientError));`;
+    expect(await user.run('node', ['--input-type=module', '--eval', program])).toBe('true\n');
+  });
+
   it('lets proto-loader read its descriptor set', async () => {
     const server = await startFaultServer(() => STORED);
     const program = `

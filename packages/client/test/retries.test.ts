@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { AWAY, startFaultServer, STORED } from './support/fault-server.js';
-import { answer, listening, startHttp2Server } from './support/http2-server.js';
+import { answer, listen, startHttp2Server } from './support/http2-server.js';
 import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
 
 /** A signal that is no `EventTarget` of Node, and what aborts it. */
@@ -43,7 +43,7 @@ describe('a create', () => {
 
   it('is retried by the default of a channel option that is undefined', async () => {
     const server = await startFaultServer((_call, earlier) => (earlier === 0 ? AWAY : STORED));
-    const channelOptions = { 'grpc.service_config': undefined };
+    const channelOptions: object = { 'grpc.service_config': undefined };
     const client = clientFor(server.address, { channelOptions });
     await expect(client.createRoute(DEFINITION)).resolves.toMatchObject(DEFINITION);
   });
@@ -156,7 +156,7 @@ it.each([
 describe('without a connection, a call', () => {
   it('waits for one, however often the server refuses it, until its deadline', async () => {
     const refusing = createServer((socket) => socket.destroy());
-    const host = await listening(refusing);
+    const host = await listen(refusing);
     const call = clientFor(host).createRoute(DEFINITION, { timeoutMs: 60_000 });
     // Far more often than a call has attempts.
     for (let refused = 0; refused < 6; refused++) await once(refusing, 'connection');
@@ -179,7 +179,7 @@ describe('without a connection, a call', () => {
   });
 
   it('says at its deadline that it waits, if the server does not say no', async () => {
-    const target = await listening(createServer(() => undefined));
+    const target = await listen(createServer(() => undefined));
     const failure = await failureOf(clientFor(target).getRoute('x', { timeoutMs: 100 }));
     expect(failure.message).toBe('Deadline exceeded after 100 ms, waiting for a connection.');
   });

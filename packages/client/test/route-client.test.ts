@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createRouteClient, type RouteClientOptions, type RouteDefinition } from '../src/index.js';
-import { AWAY, CREATED_AT, serialized, startFaultServer, STORED } from './support/fault-server.js';
+import { AWAY, CREATED_AT, encodeRoute, startFaultServer, STORED } from './support/fault-server.js';
 import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -99,7 +99,7 @@ describe('a get', () => {
   });
 
   it('of a stored route without a creation time is an INTERNAL error', async () => {
-    const server = await startFaultServer(() => serialized({ id: 'x' }));
+    const server = await startFaultServer(() => encodeRoute({ id: 'x' }));
     expect(await failureOf(clientFor(server.address).getRoute('x'))).toMatchObject({
       status: 'INTERNAL',
       message: 'The reply cannot be read: A stored route without a time of creation.',

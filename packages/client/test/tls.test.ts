@@ -5,7 +5,7 @@ import { isOnThisMachine } from '../src/channel.js';
 import { createRouteClient, type RouteClientOptions } from '../src/index.js';
 import { certificates } from './support/certificates.js';
 import { startFaultServer, STORED } from './support/fault-server.js';
-import { listening } from './support/http2-server.js';
+import { listen } from './support/http2-server.js';
 import { clientFor, failureOf } from './support/test-client.js';
 
 const { ca, server, client } = certificates;
@@ -61,7 +61,7 @@ describe('the error message', () => {
   });
 
   it('says what is wrong if the server speaks no HTTP/2', async () => {
-    const address = await listening(createServer());
+    const address = await listen(createServer());
     const { message } = await failureOf(clientFor(address).getRoute('x', { timeoutMs: 500 }));
     expect(message).toMatch(
       / waiting for a connection: the server does not speak HTTP\/2, as gRPC needs it\.$/,

@@ -30,9 +30,9 @@ export const CREATED_AT = new Date('2026-11-20T13:59:38.075Z');
 
 /** A serialized route. */
 const [id, createdAt] = ['01a1f941-715b-7593-b057-19259d7b5bfc', timestampFromDate(CREATED_AT)];
-export const STORED = serialized({ id, ...DEFINITION, createdAt });
+export const STORED = encodeRoute({ id, ...DEFINITION, createdAt });
 
-export function serialized(route: MessageInitShape<typeof gen.RouteSchema>): Buffer {
+export function encodeRoute(route: MessageInitShape<typeof gen.RouteSchema>): Buffer {
   return Buffer.from(toBinary(gen.RouteSchema, create(gen.RouteSchema, route)));
 }
 

@@ -25,11 +25,11 @@ export async function startHttp2Server(
   onTestFinished(() => {
     for (const session of sessions) session.destroy();
   });
-  return { address: await listening(server), streams: () => streams };
+  return { address: await listen(server), streams: () => streams };
 }
 
 /** Lets a server listen until the test ends. Returns its `host:port`. */
-export async function listening(server: Server): Promise<string> {
+export async function listen(server: Server): Promise<string> {
   await once(server.listen(0, '127.0.0.1'), 'listening');
   onTestFinished(() => void server.close());
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -5,9 +5,9 @@ import { type Client, Metadata, type ServiceError, status } from '@grpc/grpc-js'
 import { tokenFrom } from './bearer-token.js';
 import { type CallOptions, checkOptions, isId } from './call-options.js';
 import type { RouteClientOptions } from './channel.js';
-import { connectFailure, deadlineExceeded, failed, type FailedCall } from './failed-call.js';
+import { connectFailure, deadlineExceeded, type FailedCall, failedCall } from './failed-call.js';
 import { type CallIds, messageOf, RouteClientError } from './route-client-error.js';
-import { isObject } from './text.js';
+import { isObject } from './input.js';
 
 /** One call of an RPC method, with its conversions. */
 export interface UnaryCall<Result> {
@@ -21,7 +21,7 @@ export interface UnaryCall<Result> {
 }
 
 /** A call that can be sent as often as needed. */
-interface Prepared {
+interface PreparedCall {
   /** `/package.Service/Method`. */
   readonly path: string;
   readonly message: Buffer;
@@ -41,11 +41,13 @@ const ASKING_MS = 100;
 /** Needs no token, and is not retried. */
 const ASKING_PATH = '/grpc.health.v1.Health/Check';
 
-/** Makes calls over grpc-js, each with a token, a deadline and the package's one error class. */
-export class Caller {
+/** Sends calls over grpc-js, each with a token, a deadline and the package's one error class. */
+export class CallSender {
   readonly #client: Client;
   readonly #options: RouteClientOptions;
-  #asked: Promise<string | undefined> | undefined;
+  /** Why there is no connection, while grpc-js is asked for it. */
+  #reason: Promise<string | undefined> | undefined;
+  /** How many calls are in progress. */
   #underWay = 0;
   #closed = false;
 
@@ -55,13 +57,14 @@ export class Caller {
   }
 
   /**
-   * Makes a call, and repeats it once with another token if the first token is refused.
+   * Sends a call, and repeats it once with another token if the first token is refused.
    *
    * @throws RouteClientError whenever the call fails
    */
-  async call<Result>(unary: UnaryCall<Result>, options: CallOptions | undefined): Promise<Result> {
-    const call = prepared(unary, options);
+  async send<Result>(unary: UnaryCall<Result>, options: CallOptions | undefined): Promise<Result> {
+    const call = prepareCall(unary, options);
     if (this.#closed) throw failure(call.ids, status.UNAVAILABLE, 'The client is closed.');
+
     this.#underWay += 1;
     try {
       const token = await this.#token(call);
@@ -70,6 +73,7 @@ export class Caller {
         const renewed = await this.#token(call, token);
         if (renewed !== token) reply = await this.#reply(call, renewed);
       }
+
       // Thrown here, not where the response arrives, so that the stack names the calling code.
       if ('code' in reply) throw new RouteClientError({ ...reply, ...call.ids });
       try {
@@ -93,22 +97,23 @@ export class Caller {
     if (this.#closed && this.#underWay === 0) this.#client.close();
   }
 
-  async #token(call: Prepared, refused?: string): Promise<string> {
+  async #token(call: PreparedCall, refused?: string): Promise<string> {
     throwIfAborted(call);
     const { token: source } = this.#options;
     const token = tokenFrom(source, refused).catch((cause: unknown) => {
       const message = `There is no token for the call: ${messageOf(cause)}`;
       throw failure(call.ids, status.UNAUTHENTICATED, message, cause);
     });
-    return await (typeof source === 'string' ? token : withinLimits(call, token));
+    return await (typeof source === 'string' ? token : waitWithinLimits(call, token));
   }
 
   /** Sends a call, and again if it ends with its connection, which is safe: a create has a key. */
-  async #reply(call: Prepared, token: string): Promise<Reply> {
+  async #reply(call: PreparedCall, token: string): Promise<Reply> {
     for (let resent = 0; ; resent += 1) {
       throwIfAborted(call);
       const reply = await this.#attempt(call, token);
       if ('trailers' in reply) return reply;
+
       throwIfAborted(call);
       const reason = reply.unconnected ? await this.#whyUnconnected() : undefined;
       if (reason !== undefined)
@@ -117,19 +122,22 @@ export class Caller {
     }
   }
 
-  #attempt({ path, message, ids, timeoutMs, deadline, signal }: Prepared, token: string): Promise<Reply> {
+  #attempt({ path, message, ids, timeoutMs, deadline, signal }: PreparedCall, token: string): Promise<Reply> {
     const metadata = new Metadata({ waitForReady: this.#options.waitForReady ?? true });
     // The token is plain metadata, since grpc-js refuses call credentials on a channel without TLS.
     metadata.set('authorization', `Bearer ${token}`);
     metadata.set('x-request-id', ids.requestId);
+
     return new Promise((resolve) => {
       let error: ServiceError | null = null;
       let answer: Buffer | undefined;
       let headers: Metadata | undefined;
       const done = (cause: ServiceError | null, value?: Buffer): void => {
-        [error, answer] = [cause, value];
+        error = cause;
+        answer = value;
       };
       const call = this.#client.makeUnaryRequest(path, same, same, message, metadata, { deadline }, done);
+
       const abort = call.cancel.bind(call);
       signal?.addEventListener('abort', abort);
       call.on('metadata', (received: Metadata) => (headers = received));
@@ -137,38 +145,41 @@ export class Caller {
       call.on('status', ({ metadata: trailers }) => {
         signal?.removeEventListener('abort', abort);
         if (answer !== undefined) resolve({ message: answer, trailers });
-        else resolve(failed(error as unknown as ServiceError, headers, timeoutMs));
+        else resolve(failedCall(error as unknown as ServiceError, headers, timeoutMs));
       });
     });
   }
 
   /** Why there is no connection, which grpc-js tells only to a call that does not wait for one. */
   #whyUnconnected(): Promise<string | undefined> {
-    this.#asked ??= new Promise((resolve) => {
-      const [nothing, limits] = [Buffer.alloc(0), { deadline: Date.now() + ASKING_MS }];
-      this.#client.makeUnaryRequest(ASKING_PATH, same, same, nothing, limits, (error) => {
-        this.#asked = undefined;
+    this.#reason ??= new Promise((resolve) => {
+      const deadline = Date.now() + ASKING_MS;
+      this.#client.makeUnaryRequest(ASKING_PATH, same, same, Buffer.alloc(0), { deadline }, (error) => {
+        this.#reason = undefined;
         resolve(connectFailure(String(error?.details)));
       });
     });
-    return this.#asked;
+    return this.#reason;
   }
 }
 
 /** @throws RouteClientError (`INVALID_ARGUMENT`) when an option or a value cannot be sent */
-function prepared<Result>(unary: UnaryCall<Result>, given: CallOptions | undefined): Prepared {
+function prepareCall<Result>(unary: UnaryCall<Result>, options: CallOptions | undefined): PreparedCall {
   const { method, idempotencyKey, request } = unary;
-  const asked: Readonly<Record<string, unknown>> = isObject(given) ? given : {};
   const newKey = idempotencyKey === 'required' ? randomUUID() : undefined;
+  // The error of options that are wrong has those ids that are right.
+  const unchecked: Readonly<Record<string, unknown>> = isObject(options) ? options : {};
   const ids = {
-    requestId: isId(asked['requestId']) ? asked['requestId'] : randomUUID(),
-    idempotencyKey: isId(asked['idempotencyKey']) ? asked['idempotencyKey'] : newKey,
+    requestId: isId(unchecked['requestId']) ? unchecked['requestId'] : randomUUID(),
+    idempotencyKey: isId(unchecked['idempotencyKey']) ? unchecked['idempotencyKey'] : newKey,
   };
+
   try {
-    const { timeoutMs, signal } = checkOptions(given, idempotencyKey === 'none');
+    const { timeoutMs, signal } = checkOptions(options, idempotencyKey === 'none');
     if (signal !== undefined) letCallsShare(signal);
-    const message = Buffer.from(request(ids.idempotencyKey));
+
     const path = `/${method.parent.typeName}/${method.name}`;
+    const message = Buffer.from(request(ids.idempotencyKey));
     return { path, message, ids, timeoutMs, deadline: Date.now() + timeoutMs, signal };
   } catch (cause) {
     throw failure(ids, status.INVALID_ARGUMENT, messageOf(cause), cause);
@@ -185,11 +196,11 @@ function letCallsShare(signal: AbortSignal): void {
 }
 
 /** Waits for a token no longer than the call may last. */
-function withinLimits(call: Prepared, token: Promise<string>): Promise<string> {
+function waitWithinLimits(call: PreparedCall, token: Promise<string>): Promise<string> {
   const { timeoutMs, deadline, signal } = call;
   return new Promise((resolve, reject) => {
     const abort = (): void => {
-      reject(cancelled(call));
+      reject(cancellation(call));
     };
     const timer = setTimeout(() => {
       reject(failure(call.ids, status.DEADLINE_EXCEEDED, deadlineExceeded(timeoutMs, 'a token')));
@@ -202,11 +213,11 @@ function withinLimits(call: Prepared, token: Promise<string>): Promise<string> {
   });
 }
 
-function throwIfAborted(call: Prepared): void {
-  if (call.signal?.aborted === true) throw cancelled(call);
+function throwIfAborted(call: PreparedCall): void {
+  if (call.signal?.aborted === true) throw cancellation(call);
 }
 
-function cancelled(call: Prepared): RouteClientError {
+function cancellation(call: PreparedCall): RouteClientError {
   return failure(call.ids, status.CANCELLED, 'The signal has cancelled the call.', call.signal?.reason);
 }
 
