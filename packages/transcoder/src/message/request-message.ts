@@ -28,7 +28,7 @@ export class RequestMessages {
   readonly #lenient: boolean;
   readonly #isIgnored: (parameter: string) => boolean;
   readonly #bodies: StrictJson;
-  /** Reads the values in path and query, whose names of enum values are known. */
+  /** Outside JSON, masks may have names in snake_case, as clients of grpc-gateway send them. */
   readonly #texts: StrictJson;
 
   /**
@@ -39,7 +39,7 @@ export class RequestMessages {
     this.#lenient = options.lenient === true;
     this.#isIgnored = this.#lenient ? () => true : parameterMatcher([...ignored]);
     this.#bodies = new StrictJson(registry, options);
-    this.#texts = new StrictJson(registry, { lenient: this.#lenient });
+    this.#texts = new StrictJson(registry, { lenient: true });
   }
 
   /**
