@@ -95,7 +95,7 @@ export interface TranscoderOptions extends Omit<ContractOptions, 'serverStreams'
    */
   readonly json?: JsonOptions | undefined;
   /**
-   * Whether to accept what grpc-gateway accepts: snake_case names in field masks, `labels[a]=b` for maps, `{}` for a
+   * Whether to accept what grpc-gateway accepts: snake_case names in field masks of bodies, `labels[a]=b` for maps, `{}` for a
    * method without a body, no body for a method whose body is a field, any content type or none, which browsers send to
    * other sites without asking (so never with cookies), `Grpc-Timeout`, query parameters that no field has, which are ignored, and a PATCH
    * without a field mask, which gets one with the fields in its body. Streams are then written as grpc-gateway's

@@ -1,6 +1,6 @@
 import { createRegistry, fromBinary, toJson, type JsonObject, type Registry } from '@bufbuild/protobuf';
 import { type Any, AnySchema } from '@bufbuild/protobuf/wkt';
-import { isObject } from '../fields/text-value.js';
+import { isObject } from '../fields/json-value.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
 import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.js';
 import { StatusSchema } from '../gen/google/rpc/status_pb.js';

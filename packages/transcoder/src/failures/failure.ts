@@ -43,7 +43,7 @@ export interface FieldViolation {
 }
 
 /** The maximum number of violations in one response; a client sees further ones on its next attempt. */
-const MAX_VIOLATIONS = 100;
+export const MAX_VIOLATIONS = 100;
 
 /** The parts of a failure besides its reason and message. */
 interface FailureContext {

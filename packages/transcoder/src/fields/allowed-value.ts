@@ -1,7 +1,8 @@
-import { ScalarType, type DescField, type DescMessage, type JsonValue } from '@bufbuild/protobuf';
+import { ScalarType, type DescMessage } from '@bufbuild/protobuf';
 import { isWrapperDesc } from '@bufbuild/protobuf/wkt';
 import { isAny } from './any-content.js';
-import { hasTextValue, isObject } from './text-value.js';
+import { isLongNumber, isObject, type SentJson } from './json-value.js';
+import { hasTextValue, type ValueType } from './text-value.js';
 import { shortened } from './message-fields.js';
 import { printable } from '../printable.js';
 import { numberForms } from './text-form.js';
@@ -39,11 +40,10 @@ const wellKnown: ReadonlyMap<string, string> = new Map([
   ['google.protobuf.Value', 'a JSON value whose numbers are within double precision'],
 ]);
 
-/** The allowed values of a field, or of one item or value of a repeated or map field. */
-export function allowedValue(field: DescField): string {
-  if (field.enum !== undefined) return `one of ${field.enum.values.map(({ name }) => name).join(', ')}`;
-  if (field.message !== undefined) return allowedMessage(field.message);
-  return allowedScalar(field.scalar);
+/** The allowed values of a type, as the end of a sentence. */
+export function allowedValue({ enum: names, message, scalar = ScalarType.DOUBLE }: ValueType): string {
+  if (names !== undefined) return `one of ${names.values.map(({ name }) => name).join(', ')}`;
+  return message === undefined ? allowedScalar(scalar) : allowedMessage(message);
 }
 
 /** The allowed JSON forms of a scalar. */
@@ -52,29 +52,29 @@ export function allowedScalar(scalar: ScalarType): string {
 }
 
 /** The allowed JSON forms of a message. */
-export function allowedMessage(message: DescMessage): string {
+function allowedMessage(message: DescMessage): string {
   if (isWrapperDesc(message)) return allowedValue(message.fields[0]);
   return wellKnown.get(message.typeName) ?? 'an object';
 }
 
-/** The type of a field, or of one item or value of a repeated or map field. */
-type ValueType = Partial<Pick<DescField, 'enum' | 'message' | 'scalar'>>;
-
 /** Words for a JSON value that is not allowed: the value if another one of its kind would be, otherwise its kind. */
-export function refusedValue(type: ValueType, json: JsonValue): string {
+export function refusedValue(type: ValueType, json: SentJson): string {
   const { enum: names, message, scalar } = type;
   if (message !== undefined && isWrapperDesc(message)) return refusedValue(message.fields[0], json);
   const takesNumbers = names !== undefined || (scalar !== undefined && numberForms.has(scalar));
   if (typeof json === 'number' && takesNumbers) return String(json);
+  if (isLongNumber(json) && (takesNumbers || !Number.isFinite(Number(json.text))))
+    return shortened(json.text);
   if (typeof json === 'string' && hasTextValue({ message }) && scalar !== ScalarType.BOOL)
     return quoted(json);
   return message !== undefined && isAny(message) && isObject(json) ? 'another object' : kindOf(json);
 }
 
 /** The kind of a JSON value, with its article. */
-export function kindOf(json: JsonValue): string {
+export function kindOf(json: SentJson): string {
   if (json === null) return 'null';
   if (Array.isArray(json)) return 'an array';
+  if (isLongNumber(json)) return 'a number';
   return typeof json === 'object' ? 'an object' : `a ${typeof json}`;
 }
 

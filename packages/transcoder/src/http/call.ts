@@ -1,4 +1,4 @@
-import type { JsonValue, Message, Registry } from '@bufbuild/protobuf';
+import type { Message } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { ErrorReplies } from '../failures/error-reply.js';
 import {
@@ -9,8 +9,7 @@ import {
   overloaded,
   requestStreamUnsupported,
 } from '../failures/failure.js';
-import { placeIn } from '../fields/message-fields.js';
-import { isObject } from '../fields/text-value.js';
+import { isObject, type SentJson } from '../fields/json-value.js';
 import type { HttpReply } from '../http-reply.js';
 import { JsonOutput, type UnknownType } from '../json/json-output.js';
 import { parseJsonText } from '../json/json-text.js';
@@ -46,7 +45,6 @@ interface DispatcherOptions extends OptionsInForce {
 /** The parts that all calls share. */
 interface CallParts extends DispatcherOptions {
   readonly errors: ErrorReplies;
-  readonly registry: Registry;
   readonly requests: RequestMessages;
   readonly successes: SuccessReplies;
   readonly uploads: Uploads;
@@ -71,7 +69,6 @@ export class RequestDispatcher {
     this.#parts = {
       ...options,
       errors,
-      registry,
       requests: new RequestMessages(registry, { ...json, lenient }, options.ignoredParameters),
       successes: new SuccessReplies(
         options.standardMethods ? successRules(bindings) : new Map(),
@@ -296,11 +293,11 @@ function isEnvelope(exchange: Exchange, bytes: Uint8Array): boolean {
 }
 
 function bodyJson(
-  { registry, lenient }: CallParts,
+  { lenient }: CallParts,
   binding: Binding,
   exchange: Exchange,
   bytes: Uint8Array,
-): JsonValue | undefined {
+): SentJson | undefined {
   const { method, body } = binding;
   const { input: message } = method;
   if (bytes.length === 0) {
@@ -311,11 +308,7 @@ function bodyJson(
   }
   if (body === undefined && !lenient) throw bodyUnwanted();
   if (!lenient) requireJsonType(exchange);
-  const json = parseJsonText(bytes, registry, (value) =>
-    typeof body === 'object'
-      ? placeIn(registry, { container: message, value: { [body.jsonName]: value } }, body.jsonName)
-      : { container: message, value },
-  );
+  const json = parseJsonText(bytes);
   if (body !== undefined) return json;
   if (isObject(json) && Object.keys(json).length === 0) return undefined;
   throw bodyUnwanted();

@@ -2,29 +2,46 @@ import {
   type DescEnum,
   type DescField,
   type DescMessage,
+  type DescOneof,
   fromJson,
-  type JsonValue,
   type Message,
   type Registry,
   ScalarType,
   toBinary,
 } from '@bufbuild/protobuf';
-import { reflect, type ReflectMap, type ReflectMessage } from '@bufbuild/protobuf/reflect';
+import { reflect, type ReflectMessage } from '@bufbuild/protobuf/reflect';
 import { type Any, hasCustomJsonRepresentation, isWrapperDesc } from '@bufbuild/protobuf/wkt';
-import { bytesOfAny, contentOfAny, isAny } from '../fields/any-content.js';
+import { misfit } from '../failures/failure.js';
+import { allowedScalar, quoted } from '../fields/allowed-value.js';
+import { bytesOfAny, isAny, typeInAny } from '../fields/any-content.js';
+import { isObject, isTextFlaw, memberOf, type SentJson, type SentObject } from '../fields/json-value.js';
 import { fieldsByName, takesNull } from '../fields/message-fields.js';
 import { lenientMessageForms, messageForms } from '../fields/text-form.js';
-import { isObject, scalarValue } from '../fields/text-value.js';
+import { scalarValue, type ValueType } from '../fields/text-value.js';
 import type { ReadingOptions } from './json-options.js';
+import { type PlainJson, plainValue, refuse, refuseFlaws, refuseKind } from './sent-value.js';
+import { type Filling, structFillings } from './struct-json.js';
+import { Violations } from './violations.js';
 
-/** Converts a JSON value to the value that reflection takes; throws, or returns one that reflection refuses. */
-type Reader<Value = unknown> = (json: JsonValue) => Value;
+/**
+ * Converts a JSON value of one type to the value that reflection takes. What is wrong inside the value is added to `found`.
+ * For a value that is wrong as a whole, it throws, or returns undefined or what reflection refuses.
+ */
+type Reader = (json: PlainJson, found: Violations) => unknown;
 
-/** Reads a JSON value into a field of a message; throws if the field does not take it. */
-type FieldReader = (target: ReflectMessage, json: JsonValue) => void;
+/** Reads a JSON value into a field of a message, and adds what is wrong. */
+type FieldReader = (target: ReflectMessage, json: SentJson, found: Violations) => void;
+
+/** A field as a member of a JSON object. */
+interface Member {
+  readonly field: DescField;
+  readonly takesNull: boolean;
+  /** Whether an object may have another member with which this one is not allowed. */
+  readonly mayHaveRival: boolean;
+  readonly read: FieldReader;
+}
 
 type MapField = Extract<DescField, { fieldKind: 'map' }>;
-type MapKey = Parameters<ReflectMap['set']>[0];
 
 /** The value of a name that an enum does not have, where such names are ignored. */
 const IGNORED = Symbol('ignored');
@@ -34,12 +51,16 @@ const IGNORED = Symbol('ignored');
  * follow the exact grammar, a time must exist in the calendar, a map key has one form, and an Any holds nothing beside
  * its message. Integers may be written in every form of a number. A name is that of one field: the one with this JSON
  * name or, if there is none, with this proto name.
+ *
+ * Each value is read once. What is wrong is added to the violations, and the reader goes on with the next value, until
+ * there are as many as a response shows. The message then is only good for finding more of them.
  */
 export class StrictJson {
   readonly #registry: Registry;
   readonly #lenient: boolean;
   readonly #ignoresUnknown: boolean;
-  readonly #readers = new Map<DescMessage, Reader<ReflectMessage>>();
+  readonly #readers = new Map<DescMessage, Reader>();
+  readonly #members = new Map<DescField, Member>();
 
   constructor(registry: Registry, { ignoreUnknown = false, lenient = false }: ReadingOptions = {}) {
     this.#registry = registry;
@@ -47,22 +68,44 @@ export class StrictJson {
     this.#ignoresUnknown = ignoreUnknown;
   }
 
-  /** @throws Error if the value is not the ProtoJSON form of the message */
-  read(message: DescMessage, json: JsonValue): Message {
-    return this.#reader(message)(json).message;
+  /** @throws HttpFailure `REQUEST_MALFORMED` if the value is not the ProtoJSON form of the message */
+  read(message: DescMessage, json: SentJson): Message {
+    const found = new Violations();
+    const read = this.readMessage(message, json, found);
+    if (found.count > 0) throw misfit(found);
+    return read.message;
   }
 
-  /** Whether a value is the ProtoJSON form of a message. */
-  accepts(message: DescMessage, json: JsonValue): boolean {
-    try {
-      this.read(message, json);
-      return true;
-    } catch {
-      return false;
+  /** The message that a value stands for; an empty one if the value is wrong as a whole. */
+  readMessage(message: DescMessage, json: SentJson, found: Violations): ReflectMessage {
+    let read = reflect(message);
+    readValue({ message }, this.#readerOf(message), json, found, (value) => {
+      read = value as ReflectMessage;
+    });
+    return read;
+  }
+
+  /** Sets a field of a message, or adds to a repeated one. Null leaves it as it is, unless null is a value of the field. */
+  readField(target: ReflectMessage, field: DescField, json: SentJson, found: Violations): void {
+    readMember(target, this.#memberFor(field), json, found);
+  }
+
+  #memberFor(field: DescField): Member {
+    let member = this.#members.get(field);
+    if (member === undefined) {
+      const { jsonName, name, oneof } = field;
+      member = {
+        field,
+        takesNull: takesNull(field),
+        mayHaveRival: oneof !== undefined || jsonName !== name,
+        read: this.#fieldReader(field),
+      };
+      this.#members.set(field, member);
     }
+    return member;
   }
 
-  #reader(message: DescMessage): Reader<ReflectMessage> {
+  #readerOf(message: DescMessage): Reader {
     let reader = this.#readers.get(message);
     if (reader === undefined) {
       reader = this.#compile(message);
@@ -71,81 +114,63 @@ export class StrictJson {
     return reader;
   }
 
-  #compile(message: DescMessage): Reader<ReflectMessage> {
+  #compile(message: DescMessage): Reader {
+    if (isAny(message)) return (json, found) => this.#any(message, json, found);
     if (isWrapperDesc(message)) return wrapperReader(message);
-    if (isAny(message)) return (json) => this.#any(message, json);
-    if (!hasCustomJsonRepresentation(message)) return this.#objectReader(message);
+    const fill = structFillings.get(message.typeName);
+    if (fill !== undefined) return (json, found) => filled(reflect(message), fill, json, found);
     const form = (this.#lenient ? lenientMessageForms : messageForms).get(message.typeName);
+    if (form === undefined) return this.#objectReader(message);
     return (json) => {
-      const strict = form !== undefined && typeof json === 'string' ? form(json) : json;
-      if (strict === undefined) throw refused(message);
-      return reflect(message, fromJson(message, strict));
+      const text = typeof json === 'string' ? form(json) : undefined;
+      return text === undefined ? undefined : reflect(message, fromJson(message, text));
     };
   }
 
   /** The reader of a message whose JSON form is an object of its fields. */
-  #objectReader(message: DescMessage): Reader<ReflectMessage> {
+  #objectReader(message: DescMessage): Reader {
     const members = new Map(
-      [...fieldsByName(message)].map(([name, field]) => {
-        const member = { field, takesNull: takesNull(field), read: this.#fieldReader(field) };
-        return [name, member] as const;
-      }),
+      [...fieldsByName(message)].map(([name, field]) => [name, this.#memberFor(field)] as const),
     );
-    return (json) => {
-      if (!isObject(json)) throw refused(message);
+    return (json, found) => {
+      if (!isObject(json)) return undefined;
       const target = reflect(message);
-      // An array, since most messages have few fields.
-      const seen: unknown[] = [];
+      const names = new GivenNames();
       for (const name of Object.keys(json)) {
-        const value = json[name] as JsonValue;
+        if (found.isFull) break;
+        const value = json[name] as SentJson;
         const member = members.get(name);
-        if (member === undefined && this.#ignoresUnknown) continue;
-        if (member === undefined || seen.includes(member.field)) throw refused(message);
-        const { field, read } = member;
-        seen.push(field);
-        if (value === null && !member.takesNull) continue;
-        if (field.oneof !== undefined) {
-          if (seen.includes(field.oneof)) throw refused(message);
-          seen.push(field.oneof);
-        }
-        read(target, value);
+        const rival = member?.mayHaveRival === true ? names.rivalOf(member, name, value) : undefined;
+        if (member === undefined) this.#readUnknown(name, value, found);
+        else if (rival === undefined) readMember(target, member, value, found);
+        else refuseBoth(found, member.field, rival);
       }
       return target;
     };
   }
 
+  #readUnknown(name: string, json: SentJson, found: Violations): void {
+    found.enter('key', name);
+    if (this.#ignoresUnknown || isTextFlaw(json)) refuseFlaws(json, found);
+    else found.add(() => `Must be a known field; got ${quoted(name)}.`);
+    found.leave();
+  }
+
   #fieldReader(field: DescField): FieldReader {
     const read = this.#valueReader(field);
-    if (field.fieldKind === 'list') {
-      return (target, json) => {
-        if (!Array.isArray(json)) throw refused(field);
-        const list = target.get(field);
-        for (const item of json) {
-          const value = read(item);
-          if (value !== IGNORED) list.add(value);
-        }
-      };
-    }
-    if (field.fieldKind === 'map') {
-      return (target, json) => {
-        if (!isObject(json)) throw refused(field);
-        const map = target.get(field);
-        for (const [key, item] of Object.entries(json)) {
-          const value = read(item);
-          if (value !== IGNORED) map.set(mapKey(field.mapKey, key), value);
-        }
-      };
-    }
-    return (target, json) => {
-      const value = read(json);
-      if (value !== IGNORED) target.set(field, value);
+    if (field.fieldKind === 'list') return listReader(field, read);
+    if (field.fieldKind === 'map') return mapReader(field, read);
+    return (target, json, found) => {
+      readValue(field, read, json, found, (value) => {
+        target.set(field, value);
+      });
     };
   }
 
   #valueReader({ enum: type, message, scalar }: DescField): Reader {
     // Looked up at each use, since a message may contain itself.
-    if (message !== undefined) return (json) => this.#reader(message)(json);
-    return type === undefined ? scalarReader(scalar) : this.#enumReader(type);
+    if (message !== undefined) return (json, found) => this.#readerOf(message)(json, found);
+    return type === undefined ? (json) => scalarValue(scalar, json) : this.#enumReader(type);
   }
 
   #enumReader(type: DescEnum): Reader {
@@ -160,47 +185,171 @@ export class StrictJson {
     };
   }
 
-  #any(any: DescMessage, json: JsonValue): ReflectMessage {
-    if (!isObject(json)) throw refused(any);
+  #any(any: DescMessage, json: PlainJson, found: Violations): ReflectMessage | undefined {
+    if (!isObject(json)) return undefined;
     const target = reflect(any);
     if (Object.keys(json).length === 0) return target;
-    const content = contentOfAny(this.#registry, json);
-    const value =
-      content === undefined
-        ? bytesOfAny(json)
-        : content.json === undefined
-          ? undefined
-          : toBinary(content.message, this.read(content.message, content.json));
-    if (value === undefined) throw refused(any);
+    const type = typeInAny(this.#registry, json);
+    const value = type === undefined ? bytesOfAny(json) : this.#contentOfAny(type, json, found);
+    if (value === undefined) return undefined;
     Object.assign(target.message as Any, { typeUrl: json['@type'], value });
     return target;
   }
+
+  /**
+   * The binary form of the message in an Any. The JSON form of an Any holds the fields of the message beside "@type" or,
+   * for a message whose JSON form is not an object of its fields, the whole message as "value". An Empty may have either.
+   *
+   * @returns undefined if it does not have this form.
+   */
+  #contentOfAny(message: DescMessage, any: SentObject, found: Violations): Uint8Array | undefined {
+    const fields = { ...any };
+    delete fields['@type'];
+    const value = Object.keys(fields).every((key) => key === 'value') ? memberOf(fields, 'value') : undefined;
+    const before = found.count;
+    let content: ReflectMessage;
+    if (hasCustomJsonRepresentation(message)) {
+      if (value === undefined) return undefined;
+      found.enter('field', 'value');
+      content = this.readMessage(message, value, found);
+      found.leave();
+    } else {
+      const isWrapped = message.typeName === 'google.protobuf.Empty' && isObject(value);
+      content = this.readMessage(message, isWrapped ? value : fields, found);
+    }
+    // What is wrong may have no binary form.
+    return found.count > before ? NO_BYTES : toBinary(message, content.message);
+  }
 }
 
-function refused(type: DescMessage | DescField): Error {
-  return new Error(`The value is not the ProtoJSON form of the ${String(type)}.`);
+const NO_BYTES = new Uint8Array();
+
+/** The names under which an object has given fields, and members of oneofs, so far. */
+class GivenNames {
+  readonly #names = new Map<DescField | DescOneof, string>();
+
+  /**
+   * The name under which the object has given the same field, or another member of its oneof; undefined if it has not.
+   *
+   * @param name the name under which it gives the field now.
+   */
+  rivalOf({ field, takesNull: hasNull }: Member, name: string, value: SentJson): string | undefined {
+    const oneof = value === null && !hasNull ? undefined : field.oneof;
+    const rival = this.#names.get(field) ?? (oneof && this.#names.get(oneof));
+    this.#names.set(field, name);
+    if (oneof !== undefined) this.#names.set(oneof, name);
+    return rival;
+  }
 }
 
-function wrapperReader(message: DescMessage): Reader<ReflectMessage> {
+function refuseBoth(found: Violations, { name }: DescField, rival: string): void {
+  found.enter('field', name);
+  found.add(() => givenBoth(rival));
+  found.leave();
+}
+
+/** The description of a field that is not allowed beside another one. @param rival the name of that one, as it was sent */
+export function givenBoth(rival: string): string {
+  return `Must be given without "${rival}"; got both.`;
+}
+
+function readMember(target: ReflectMessage, member: Member, json: SentJson, found: Violations): void {
+  if (json === null && !member.takesNull) return;
+  found.enter('field', member.field.name);
+  member.read(target, json, found);
+  found.leave();
+}
+
+/**
+ * Reads one value: a field that is not repeated, an item of a list, a value of a map, or a whole message. This is the one
+ * place where a value is refused as a whole.
+ *
+ * @param put stores what was read, unless the value is refused or ignored; throws if reflection does not take it.
+ */
+function readValue(
+  type: ValueType,
+  read: Reader,
+  json: SentJson,
+  found: Violations,
+  put: (value: unknown) => void,
+): void {
+  const plain = plainValue(type, json);
+  try {
+    const value = plain === undefined ? undefined : read(plain, found);
+    if (value === undefined) refuse(found, type, json);
+    else if (value !== IGNORED) put(value);
+  } catch {
+    refuse(found, type, json);
+  }
+}
+
+function listReader(field: Extract<DescField, { fieldKind: 'list' }>, read: Reader): FieldReader {
+  return (target, json, found) => {
+    if (!Array.isArray(json)) {
+      refuseKind(found, 'an array', json);
+      return;
+    }
+    const list = target.get(field);
+    const put = (value: unknown): void => {
+      list.add(value);
+    };
+    for (const [index, item] of json.entries()) {
+      if (found.isFull) return;
+      found.enter('item', index);
+      readValue(field, read, item, found, put);
+      found.leave();
+    }
+  };
+}
+
+function mapReader(field: MapField, read: Reader): FieldReader {
+  return (target, json, found) => {
+    if (!isObject(json)) {
+      refuseKind(found, 'an object', json);
+      return;
+    }
+    const map = target.get(field);
+    for (const key of Object.keys(json)) {
+      if (found.isFull) return;
+      found.enter('item', key);
+      readValue(field, read, json[key] as SentJson, found, (value) => {
+        const mapKey = mapKeyOf(field.mapKey, key);
+        if (mapKey === undefined) refuseKey(found, field, key);
+        else map.set(mapKey, value);
+      });
+      found.leave();
+    }
+  };
+}
+
+function refuseKey(found: Violations, { mapKey }: MapField, key: string): void {
+  found.add(() => `Must have ${allowedScalar(mapKey)} as its key; got ${quoted(key)}.`);
+}
+
+function wrapperReader(message: DescMessage): Reader {
   const [value] = message.fields as [DescField & { readonly scalar: ScalarType }];
-  const read = scalarReader(value.scalar);
   return (json) => {
     const target = reflect(message);
-    target.set(value, read(json));
+    target.set(value, scalarValue(value.scalar, json));
     return target;
   };
 }
 
-function scalarReader(scalar: ScalarType): Reader {
-  return (json) => scalarValue(scalar, json);
+function filled(
+  target: ReflectMessage,
+  fill: Filling,
+  json: PlainJson,
+  found: Violations,
+): ReflectMessage | undefined {
+  return fill(target.message, json, found) ? target : undefined;
 }
 
 // Each number has only one form, so that no two keys are equal.
 const INTEGER_KEY = /^(?:0|-?[1-9][0-9]*)$/;
 
 /** The key of a map; undefined, or a text that reflection refuses, if it is not of the type. */
-function mapKey(type: MapField['mapKey'], key: string): MapKey {
+function mapKeyOf(type: MapField['mapKey'], key: string): unknown {
   if (type === ScalarType.STRING) return key;
-  if (type === ScalarType.BOOL) return key === 'true' || (key === 'false' ? false : key);
+  if (type === ScalarType.BOOL) return key === 'true' || (key === 'false' ? false : undefined);
   return INTEGER_KEY.test(key) ? scalarValue(type, key) : undefined;
 }

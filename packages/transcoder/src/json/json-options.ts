@@ -21,6 +21,6 @@ export interface JsonOptions {
 
 /** How request bodies are read. */
 export interface ReadingOptions extends Pick<JsonOptions, 'ignoreUnknown'> {
-  /** Whether field masks may have names in snake_case. Default: false. */
+  /** Whether field masks may have names in snake_case, as clients of grpc-gateway send them. Default: false. */
   readonly lenient?: boolean | undefined;
 }

@@ -22,7 +22,7 @@ import {
 } from '@bufbuild/protobuf/wkt';
 import { isAny, typeInAny, typeOfUrl } from '../fields/any-content.js';
 import { messagesIn, writtenName } from '../fields/message-fields.js';
-import { isObject, memberOf } from '../fields/text-value.js';
+import { isObject, memberOf } from '../fields/json-value.js';
 import { FieldBehavior } from '../gen/google/api/field_behavior_pb.js';
 import type { JsonOptions } from './json-options.js';
 import { hasBehavior } from '../template/contract-options.js';

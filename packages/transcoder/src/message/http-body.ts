@@ -1,6 +1,6 @@
 import { fromBinary, type JsonObject, type JsonValue, type Message } from '@bufbuild/protobuf';
 import { reflect, type ReflectMessage } from '@bufbuild/protobuf/reflect';
-import { isObject } from '../fields/text-value.js';
+import { isObject } from '../fields/json-value.js';
 import type { Binding } from '../template/binding.js';
 
 /** The fields of a `google.api.HttpBody` that HTTP carries. */

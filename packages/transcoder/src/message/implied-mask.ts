@@ -1,14 +1,7 @@
-import {
-  create,
-  type DescField,
-  type DescMessage,
-  type JsonObject,
-  type JsonValue,
-  type Message,
-} from '@bufbuild/protobuf';
+import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf';
 import { reflect } from '@bufbuild/protobuf/reflect';
 import { type FieldMask, FieldMaskSchema, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
-import { isObject } from '../fields/text-value.js';
+import { isObject, type SentJson, type SentObject } from '../fields/json-value.js';
 import { fieldsByName } from '../fields/message-fields.js';
 import type { Binding } from '../template/binding.js';
 
@@ -29,7 +22,7 @@ interface ImpliedMask {
  */
 export function impliedMask(
   { method, verb, body }: Binding,
-  json: JsonValue | undefined,
+  json: SentJson | undefined,
 ): ImpliedMask | undefined {
   if (verb !== 'PATCH' || typeof body !== 'object' || body.fieldKind !== 'message') return undefined;
   const [field, ...others] = method.input.fields.filter(isMask);
@@ -52,7 +45,7 @@ function isMask(field: DescField): field is MaskField {
  * The paths of the fields in the JSON form of a message. A field with a non-empty message is replaced by the paths
  * inside it.
  */
-function* pathsIn(message: DescMessage, json: JsonObject, prefix = ''): Generator<string> {
+function* pathsIn(message: DescMessage, json: SentObject, prefix = ''): Generator<string> {
   for (const [key, value] of Object.entries(json)) {
     const field = fieldsByName(message).get(key);
     if (field === undefined) continue;

@@ -1,22 +1,15 @@
-import {
-  type DescField,
-  type DescMessage,
-  type JsonObject,
-  type JsonValue,
-  type Message,
-  type Registry,
-  toBinary,
-} from '@bufbuild/protobuf';
+import { type DescField, type DescMessage, type Message, type Registry, toBinary } from '@bufbuild/protobuf';
 import { type ReflectMessage, reflect } from '@bufbuild/protobuf/reflect';
 import { FeatureSet_FieldPresence, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import { concatenated, type FieldViolation, misfit } from '../failures/failure.js';
 import { allowedValue, quoted } from '../fields/allowed-value.js';
+import { isObject, memberOf, type SentJson } from '../fields/json-value.js';
 import { fieldsByName, keyOf, messagesIn, shortened } from '../fields/message-fields.js';
-import { hasTextForm, hasTextValue, isObject, memberOf, setMember, textValue } from '../fields/text-value.js';
-import { StrictJson } from '../json/json-input.js';
+import { hasTextForm, hasTextValue, textValue } from '../fields/text-value.js';
+import { givenBoth, StrictJson } from '../json/json-input.js';
 import type { ReadingOptions } from '../json/json-options.js';
-import { GIVEN_AGAIN, MAX_DEPTH } from '../json/json-text.js';
-import { JsonViolations } from '../json/json-violations.js';
+import { GIVEN_AGAIN, MAX_DEPTH } from '../json/json-parser.js';
+import { Violations } from '../json/violations.js';
 import { impliedMask, setImpliedMask } from './implied-mask.js';
 import type { Binding, BoundVariable, FieldTarget } from '../template/binding.js';
 import { variableValue } from '../template/path-template.js';
@@ -27,15 +20,16 @@ interface RequestParts {
   readonly segments: readonly string[];
   readonly query: string;
   /** The JSON value of the body; undefined for a binding without a body. */
-  readonly body: JsonValue | undefined;
+  readonly body: SentJson | undefined;
 }
 
-/** Joins path, query and body into the JSON form of the request message, and parses the whole. */
+/** Reads the body of a request into its message, and then path and query, which set other fields of the same message. */
 export class RequestMessages {
   readonly #lenient: boolean;
   readonly #isIgnored: (parameter: string) => boolean;
-  readonly #strict: StrictJson;
-  readonly #jsonViolations: JsonViolations;
+  readonly #bodies: StrictJson;
+  /** Outside JSON, masks may have names in snake_case, as clients of grpc-gateway send them. */
+  readonly #texts: StrictJson;
 
   /**
    * @param ignored the query parameters that are ignored if no field has them; a final `*` makes a prefix. Default: none,
@@ -44,34 +38,125 @@ export class RequestMessages {
   constructor(registry: Registry, options: ReadingOptions = {}, ignored: Iterable<string> = []) {
     this.#lenient = options.lenient === true;
     this.#isIgnored = this.#lenient ? () => true : parameterMatcher([...ignored]);
-    this.#strict = new StrictJson(registry, options);
-    this.#jsonViolations = new JsonViolations(registry, options);
+    this.#bodies = new StrictJson(registry, options);
+    this.#texts = new StrictJson(registry, { lenient: true });
   }
 
   /**
    * The request message of a call.
    *
-   * @throws HttpFailure `REQUEST_MALFORMED` with every violation.
+   * @throws HttpFailure `REQUEST_MALFORMED` with every violation, those of path and query first.
    */
   read(binding: Binding, parts: RequestParts): Message {
-    // First, since the next step changes the body in place.
+    const inBody = new Violations();
+    const request = this.#withBody(binding, parts.body, inBody);
+    const outside = this.#setOutside(request, binding, parts, inBody.count === 0);
+    const { done, value } = outside.next();
+    if (done !== true) throw misfit(concatenated([value], outside, unwrapping(binding, inBody)));
+    if (inBody.count > 0) throw misfit(unwrapping(binding, inBody));
     const mask = this.#lenient ? impliedMask(binding, parts.body) : undefined;
-    const message = this.#parse(binding, parts);
-    if (mask !== undefined) setImpliedMask(message, mask);
-    return message;
+    if (mask !== undefined) setImpliedMask(request.message, mask);
+    return request.message;
   }
 
-  #parse(binding: Binding, parts: RequestParts): Message {
-    const { input } = binding.method;
-    const json = startingJson(binding, parts.body);
-    const outside = this.#bindOutside(binding, json, parts);
-    const { done, value } = outside.next();
-    if (done !== true) throw misfit(concatenated([value], outside, this.#violationsInside(binding, json)));
-    try {
-      return this.#strict.read(input, json);
-    } catch {
-      throw misfit(unwrapping(binding, this.#jsonViolations.find(input, json)));
+  /** The request message with what the body gives. */
+  #withBody({ method, body }: Binding, json: SentJson | undefined, found: Violations): ReflectMessage {
+    if (json !== undefined && body === '*') return this.#bodies.readMessage(method.input, json, found);
+    const request = reflect(method.input);
+    if (json !== undefined && typeof body === 'object') this.#bodies.readField(request, body, json, found);
+    return request;
+  }
+
+  /**
+   * Sets the fields that path and query give, lazily: after the first violation, only as far as the violations are read.
+   *
+   * @param isBodyValid whether the request has all that the body gives.
+   */
+  *#setOutside(
+    request: ReflectMessage,
+    binding: Binding,
+    { segments, query, body }: RequestParts,
+    isBodyValid: boolean,
+  ): Generator<FieldViolation, void> {
+    const given = givenByBody(binding, body);
+    for (const variable of binding.variables) {
+      const violation = this.#setVariable(request, variable, segments, given, isBodyValid);
+      if (violation !== undefined) yield violation;
     }
+    for (const each of queryParameters(binding, query, this.#lenient, this.#isIgnored)) {
+      const violation = 'description' in each ? each : this.#setParameter(request, each, given);
+      if (violation !== undefined) yield violation;
+    }
+  }
+
+  #setVariable(
+    request: ReflectMessage,
+    variable: BoundVariable,
+    segments: readonly string[],
+    given: SentJson | undefined,
+    isBodyValid: boolean,
+  ): FieldViolation | undefined {
+    const { field, fieldPath } = variable;
+    const name = fieldPath.join('.');
+    const text = variableValue(variable, segments);
+    if (text === undefined) return { field: name, description: NOT_UTF8 };
+    const value = textValue(field, text);
+    if (value === undefined) return { field: name, description: notAllowed(field, text) };
+    if (!isIn(given, variable))
+      return refusedMember(request, variable, given) ?? this.#set(request, variable, name, value);
+    return isBodyValid ? this.#repeat(request, variable, name, value) : undefined;
+  }
+
+  #setParameter(
+    request: ReflectMessage,
+    parameter: QueryParameter,
+    given: SentJson | undefined,
+  ): FieldViolation | undefined {
+    const { parents, field, key = '', name, value } = parameter;
+    const refused = refusedMember(request, parameter, given);
+    if (refused !== undefined) return refused;
+    if (field.fieldKind !== 'map')
+      return this.#set(request, parameter, name, field.fieldKind === 'list' ? [value] : value);
+    const entry = `${pathOf([...parents, field])}[${shortened(key)}]`;
+    return this.#set(request, parameter, entry, { [key]: value });
+  }
+
+  /**
+   * Sets a field, or adds to it, in the messages that lead to it.
+   *
+   * @param name the name that a violation has.
+   */
+  #set(
+    request: ReflectMessage,
+    { parents, field }: FieldTarget,
+    name: string,
+    json: SentJson,
+  ): FieldViolation | undefined {
+    const found = new Violations();
+    let holder = request;
+    for (const parent of parents) {
+      if (!holder.isSet(parent)) this.#texts.readField(holder, parent, {}, found);
+      holder = holder.get(parent) as ReflectMessage;
+    }
+    this.#texts.readField(holder, field, json, found);
+    const [violation] = found;
+    return violation && { field: name, description: violation.description };
+  }
+
+  /** Sets a field that the body has set: the path may repeat the body, but not contradict it. */
+  #repeat(
+    request: ReflectMessage,
+    target: FieldTarget,
+    name: string,
+    json: SentJson,
+  ): FieldViolation | undefined {
+    const inBody = textOf(request, target);
+    const refused = this.#set(request, target, name, json);
+    if (refused !== undefined || textOf(request, target) === inBody) return refused;
+    return {
+      field: name,
+      description: 'Must be the same in the path and in the body; got different values.',
+    };
   }
 
   /**
@@ -85,24 +170,6 @@ export class RequestMessages {
     } catch {
       throw misfit(missingFields(reflect(method.input, message)));
     }
-  }
-
-  /** Puts path and query into the JSON form, lazily: only as far as the violations are read. */
-  *#bindOutside(binding: Binding, json: JsonValue, parts: RequestParts): Generator<FieldViolation, void> {
-    for (const variable of binding.variables) {
-      const found = bindVariable(this.#strict, json, variable, parts.segments);
-      if (found !== undefined) yield found;
-    }
-    for (const found of queryParameters(binding, parts.query, this.#lenient, this.#isIgnored)) {
-      if ('description' in found) yield found;
-      else bindParameter(json, found);
-    }
-  }
-
-  *#violationsInside(binding: Binding, json: JsonValue): Generator<FieldViolation, void> {
-    const { input } = binding.method;
-    if (!this.#strict.accepts(input, json))
-      yield* unwrapping(binding, this.#jsonViolations.find(input, json));
   }
 }
 
@@ -127,78 +194,77 @@ function wrappersOf({ name, jsonName, message }: Extract<DescField, { fieldKind:
   return [name, jsonName].filter((key) => !fieldsByName(message).has(key)).map((key) => `${name}.${key}`);
 }
 
-/** The part of the request message's JSON form that the body provides. */
-function startingJson({ body }: Binding, json: JsonValue | undefined): JsonValue {
-  if (json === undefined || body === undefined) return {};
-  return body === '*' ? json : { [body.jsonName]: json };
+/** The JSON form of the request message, as far as the body gives it. */
+function givenByBody({ body }: Binding, json: SentJson | undefined): SentJson | undefined {
+  return typeof body === 'object' && json !== undefined ? { [body.jsonName]: json } : json;
 }
 
-/** Puts the value of a path variable into the JSON form; the body may repeat it, but not contradict it. */
-function bindVariable(
-  strict: StrictJson,
-  json: JsonValue,
-  variable: BoundVariable,
-  segments: readonly string[],
-): FieldViolation | undefined {
-  const { field, fieldPath } = variable;
-  const refuse = (description: string): FieldViolation => ({ field: fieldPath.join('.'), description });
-  const text = variableValue(variable, segments);
-  if (text === undefined) return refuse(NOT_UTF8);
-  const value = textValue(field, text);
-  if (value === undefined) return refuse(notAllowed(field, text));
-  const holder = holderOf(json, variable);
-  const key = keyOf(holder, field);
-  const given = memberOf(holder, key) ?? null;
-  if (given !== null) {
-    const inBody = scalarOf(strict, field, given);
-    // A value that the field refuses stays, so that the parser refuses it.
-    if (inBody === undefined) return undefined;
-    if (inBody !== scalarOf(strict, field, value)) {
-      return refuse('Must be the same in the path and in the body; got different values.');
-    }
-  }
-  setMember(holder, key, value);
-  return undefined;
+/** Whether the JSON form of a request message gives a field a value. */
+function isIn(given: SentJson | undefined, { parents, field }: FieldTarget): boolean {
+  const value = [...parents, field].reduce(memberFor, given);
+  return value !== undefined && value !== null;
 }
 
-/** The scalar or enum value of a JSON value, as text; undefined if there is none. */
-function scalarOf(strict: StrictJson, field: DescField, json: JsonValue): string | undefined {
-  const holder = { [field.jsonName]: json };
-  if (!strict.accepts(field.parent, holder)) return undefined;
-  const value: unknown = reflect(field.parent, strict.read(field.parent, holder)).get(field);
-  return String(value);
-}
-
-function bindParameter(json: JsonValue, parameter: QueryParameter): void {
-  const { field, value, key: entry } = parameter;
-  const holder = holderOf(json, parameter);
-  const key = keyOf(holder, field);
-  const given = memberOf(holder, key);
-  if (field.fieldKind === 'list') setMember(holder, key, [...((given ?? []) as JsonValue[]), value]);
-  else if (entry !== undefined) setMember(holder, key, { ...(given as JsonObject), [entry]: value });
-  else setMember(holder, key, value);
+/** The member of an object that gives a field; undefined if there is none. */
+function memberFor(json: SentJson | undefined, field: DescField): SentJson | undefined {
+  return isObject(json) ? memberOf(json, keyOf(json, field)) : undefined;
 }
 
 /**
- * The object that holds a field, created if necessary. If the body has something other than objects on the path, the
- * result is a throwaway object, since the parser refuses the whole body.
+ * The violation of a field that cannot be set, since it or a message that leads to it is a member of a oneof of which the
+ * request has another member.
+ *
+ * @param given the JSON form of the request, as far as the body gives it.
  */
-function holderOf(json: JsonValue, { parents }: FieldTarget): JsonObject {
-  let holder = json;
-  for (const parent of parents) {
-    if (!isObject(holder)) return {};
-    const key = keyOf(holder, parent);
-    const next: JsonValue = memberOf(holder, key) ?? {};
-    setMember(holder, key, next);
-    holder = next;
+function refusedMember(
+  request: ReflectMessage,
+  { parents, field }: FieldTarget,
+  given: SentJson | undefined,
+): FieldViolation | undefined {
+  const steps = [...parents, field];
+  if (steps.every(({ oneof }) => oneof === undefined)) return undefined;
+  let holder = request;
+  let inBody = given;
+  for (const [index, step] of steps.entries()) {
+    const rival = rivalOf(step, holder, inBody);
+    if (rival !== undefined)
+      return { field: pathOf(steps.slice(0, index + 1)), description: givenBoth(rival) };
+    holder = holder.get(step) as ReflectMessage;
+    inBody = memberFor(inBody, step);
   }
-  return isObject(holder) ? holder : {};
+  return undefined;
+}
+
+/** The name of another member of a field's oneof that a message has, or that the body gives it; undefined if there is none. */
+function rivalOf(field: DescField, holder: ReflectMessage, inBody: SentJson | undefined): string | undefined {
+  if (field.oneof === undefined) return undefined;
+  const isRival = (other: DescField | undefined): boolean => other?.oneof === field.oneof && other !== field;
+  const fields = fieldsByName(field.parent);
+  // With `ignoreUnknown`, the message need not have what the body gives.
+  const sent = isObject(inBody) ? Object.entries(inBody) : [];
+  const [name] = sent.find(([key, value]) => isRival(fields.get(key)) && value !== null) ?? [];
+  const member = holder.oneofCase(field.oneof);
+  return name ?? (isRival(member) ? member?.jsonName : undefined);
+}
+
+/** The scalar or enum value of a field, as text. */
+function textOf(request: ReflectMessage, { parents, field }: FieldTarget): string {
+  const holder = parents.reduce((outer, parent) => outer.get(parent) as ReflectMessage, request);
+  const value: unknown = holder.get(field);
+  return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : String(value);
+}
+
+/** The path of a field in proto names. */
+function pathOf(steps: readonly DescField[]): string {
+  return steps.map(({ name }) => name).join('.');
 }
 
 /** A value from the query and the field that takes it. */
 export interface QueryParameter extends FieldTarget {
+  /** The name that was sent, cut to the length that a response repeats. */
+  readonly name: string;
   /** The JSON form of the value, of one item of a repeated field, or of the value of a key in a map. */
-  readonly value: JsonValue;
+  readonly value: SentJson;
   /** The key in a map. */
   readonly key?: string | undefined;
 }
@@ -208,7 +274,7 @@ export interface QueryParameter extends FieldTarget {
  * is in neither the path nor the body, in proto names or JSON names. Text is decoded as
  * `application/x-www-form-urlencoded`, except that broken escapes and text that is not UTF-8 are refused.
  *
- * @param lenient whether `labels[a]=b` is a parameter for a map, and masks may have names in snake_case.
+ * @param lenient whether `labels[a]=b` is a parameter for a map.
  * @param isIgnored whether to skip a parameter that no field has, by its decoded name. Default: none is.
  * @returns each parameter, or a violation under the name that was sent; read lazily.
  */
@@ -226,10 +292,11 @@ export function* queryParameters(
     const name = decoded(rawName);
     if (name !== undefined && isIgnored(name) && isUnknown(binding.method.input, name, lenient)) continue;
     const text = equals < 0 ? '' : decoded(part.slice(equals + 1));
+    const shown = shortened(name ?? rawName);
     const parameter = readParameter(binding, name, text, taken, lenient);
     yield typeof parameter === 'string'
-      ? { field: shortened(name ?? rawName), description: parameter }
-      : parameter;
+      ? { field: shown, description: parameter }
+      : { ...parameter, name: shown };
   }
 }
 
@@ -258,7 +325,7 @@ function readParameter(
   text: string | undefined,
   taken: Set<string>,
   lenient: boolean,
-): QueryParameter | string {
+): Omit<QueryParameter, 'name'> | string {
   if (name === undefined || text === undefined) return NOT_UTF8;
   const levels = levelsOf(name);
   if (levels > MAX_DEPTH) return `Must have at most ${MAX_DEPTH} levels; got ${levels}.`;
@@ -267,14 +334,14 @@ function readParameter(
   if (target === undefined) return `Must be a known parameter; got ${quoted(name)}.`;
   const { parents, field, key } = target;
   if ((parents[0] ?? field) === binding.body) return IN_BODY;
-  const path = [...parents, field].map((each) => each.name).join('.');
+  const path = pathOf([...parents, field]);
   if (binding.variables.some(({ fieldPath }) => fieldPath.join('.') === path)) {
     return 'Must be given in the path; got it in the query.';
   }
   const place = key === undefined ? path : `${path}[${key}]`;
   if (field.fieldKind !== 'list' && taken.has(place)) return GIVEN_AGAIN;
   taken.add(place);
-  const value = textValue(field, text, lenient);
+  const value = textValue(field, text);
   return value === undefined ? notAllowed(field, text) : { ...target, value };
 }
 
@@ -285,10 +352,12 @@ function readParameter(
 function isKnown(message: DescMessage, path: string): boolean {
   const fields = fieldsByName(message);
   if (fields.has(path)) return true;
-  return stepsInto(path).some(([name, rest]) => {
+  for (const [name, rest] of stepsInto(path)) {
     const parent = fields.get(name);
-    return parent !== undefined && (parent.fieldKind !== 'message' || isKnown(parent.message, rest));
-  });
+    if (parent !== undefined && (parent.fieldKind !== 'message' || isKnown(parent.message, rest)))
+      return true;
+  }
+  return false;
 }
 
 /** Whether no field has a name; one that is too deep is not looked for. */
@@ -310,7 +379,7 @@ function parameterTarget(
   message: DescMessage,
   name: string,
   lenient: boolean,
-): Omit<QueryParameter, 'value'> | undefined {
+): Omit<QueryParameter, 'name' | 'value'> | undefined {
   const { path, key } = entryOf(name, lenient);
   const target = fieldTarget(message, path);
   if (target === undefined) return undefined;
@@ -338,8 +407,9 @@ function fieldTarget(
 }
 
 /** The ways to read a path as a name and what follows its dot, the shortest name first. */
-function stepsInto(path: string): [name: string, rest: string][] {
-  return [...path.matchAll(/\./g)].map(({ index }) => [path.slice(0, index), path.slice(index + 1)]);
+function* stepsInto(path: string): Generator<[name: string, rest: string]> {
+  for (let dot = path.indexOf('.'); dot >= 0; dot = path.indexOf('.', dot + 1))
+    yield [path.slice(0, dot), path.slice(dot + 1)];
 }
 
 function decoded(text: string): string | undefined {

@@ -1,6 +1,7 @@
 import { type DescField, type DescMessage, type DescMethod, ScalarType } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import { allowedValue } from '../fields/allowed-value.js';
+import { numberForms } from '../fields/text-form.js';
 import { textValue } from '../fields/text-value.js';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
 import { parsePathTemplate, type PathTemplate, type Variable } from './path-template.js';
@@ -169,7 +170,9 @@ function variableTarget(message: DescMessage, path: readonly string[]): FieldTar
 /** Refuses a pattern that no value of a number, boolean or enum field can match; wildcards fit all fields. */
 function requireFitPattern(field: DescField, pattern: string): void {
   const isText = field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES;
-  if (isText || pattern === '*' || pattern === '**' || textValue(field, pattern) !== undefined) return;
+  if (isText || pattern === '*' || pattern === '**') return;
+  const number = field.scalar && numberForms.get(field.scalar);
+  if ((number === undefined ? textValue(field, pattern) : number(pattern)) !== undefined) return;
   throw new Error(`the pattern "${pattern}" does not fit "${field.name}", which is ${allowedValue(field)}`);
 }
 

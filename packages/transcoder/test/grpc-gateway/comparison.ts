@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { equals, fromBinary, type JsonObject, type JsonValue, type Message } from '@bufbuild/protobuf';
 import { createTranscoder } from '../../src/transcoder.js';
-import { isObject } from '../../src/fields/text-value.js';
+import { isObject } from '../../src/fields/json-value.js';
 import { comparedDescriptorSet } from '../support/library-contract.js';
 import { rawExchange } from '../support/http-request.js';
 import { ComparedServer, typeOf } from './compared-server.js';

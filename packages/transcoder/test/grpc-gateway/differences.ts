@@ -145,8 +145,8 @@ export const DIFFERENCES = {
     lenient: 'one field of the mask',
   },
   snakeMask: {
-    request: 'snake case in a mask (`update_mask=display_name`)',
-    theirs: 'taken in a query, 400 in a body',
+    request: 'snake case in a mask of a body (`display_name`)',
+    theirs: '400',
     ours: '400',
     lenient: 'taken',
   },

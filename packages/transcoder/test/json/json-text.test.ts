@@ -1,13 +1,26 @@
+import { type JsonValue, toJson } from '@bufbuild/protobuf';
+import { type Value, ValueSchema } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
+import { StrictJson } from '../../src/json/json-input.js';
 import { parseJsonText } from '../../src/json/json-text.js';
 import { messageType, registry } from '../support/library-contract.js';
 import { refusal, wrongFields } from '../support/refusal.js';
 
-const parse = (bytes: Uint8Array | string): unknown =>
-  parseJsonText(typeof bytes === 'string' ? Buffer.from(bytes) : bytes, registry, (value) => ({
-    container: messageType('Everything'),
-    value,
-  }));
+const strict = new StrictJson(registry, { ignoreUnknown: true });
+const bytesOf = (text: Uint8Array | string): Uint8Array =>
+  typeof text === 'string' ? Buffer.from(text) : text;
+
+/** The JSON value of a text that may be of any kind. */
+function parse(text: Uint8Array | string): JsonValue {
+  const read = strict.read(ValueSchema, parseJsonText(bytesOf(text)));
+  return toJson(ValueSchema, read as Value);
+}
+
+/** The message of a text, as JSON. */
+function read(text: string): JsonValue {
+  const schema = messageType('Everything');
+  return toJson(schema, strict.read(schema, parseJsonText(bytesOf(text))), { registry });
+}
 
 describe('JSON text', () => {
   it.each([
@@ -33,7 +46,7 @@ describe('JSON text', () => {
   });
 
   it('may have a key __proto__, which changes no prototype', () => {
-    const value = parse('{"__proto__":{"polluted":true}}') as object;
+    const value = parseJsonText(bytesOf('{"__proto__":{"polluted":true}}')) as object;
     expect(Object.keys(value)).toEqual(['__proto__']);
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
   });
@@ -98,11 +111,11 @@ describe('JSON text', () => {
 
   it.each([
     ['a key is repeated', '{"a":1,"a":1}', ['a']],
-    ['an escaped key is the same key', '{"a":1,"\\u0061":2,"a":3}', ['a', 'a']],
+    ['an escaped key is the same key', '{"a":1,"\\u0061":2,"a":3}', ['a']],
     ['a nested key is repeated', '{"b":[{},{"c":{"d":1,"e":2,"d":1}}]}', ['b[1].c.d']],
     ['__proto__ is a key like any other', '{"__proto__":1,"__proto__":2}', ['__proto__']],
     ['a string has a lone surrogate', '{"a":"\\ud800"}', ['a']],
-    ['surrogates are in the wrong order', '["x","\\udc00\\ud800"]', ['[1]']],
+    ['surrogates are in the wrong order', '{"stringList":["x","\\udc00\\ud800"]}', ['string_list[1]']],
     ['a key has a lone surrogate', '{"\\udfff":1}', ['\ufffd']],
     ['two places are invalid', '{"a":"\\ud800","b":1,"b":2}', ['a', 'b']],
     ['a number is beyond double precision', '{"doubleValue":1e400}', ['double_value']],
@@ -123,7 +136,7 @@ describe('JSON text', () => {
     ['an integer is not whole', '{"int32List":[1e-400]}', ['int32_list[0]']],
     ['an integer is not whole', '{"genre":1.0000000000000000001}', ['genre']],
   ])('is refused with the place of the violation: %s', (_, text, fields) => {
-    expect(wrongFields(() => parse(text))).toEqual(fields);
+    expect(wrongFields(() => read(text))).toEqual(fields);
   });
 
   it.each([
@@ -140,7 +153,7 @@ describe('JSON text', () => {
       description: 'Must be a JSON value whose numbers are within double precision; got -1e400.',
     },
   ])('is refused with what is allowed, then what came: $text', ({ text, description }) => {
-    const refused = refusal(() => parse(text));
+    const refused = refusal(() => read(text));
     expect(refused.message).toBe('The request is not valid.');
     expect(refused.violations()).toMatchObject([{ description }]);
   });
@@ -182,17 +195,14 @@ describe('JSON text', () => {
       },
     ],
   ])('keeps every digit of a 64-bit integer (%s): %s', (_, text, value) => {
-    expect(parse(text)).toEqual(value);
+    expect(read(text)).toEqual(read(JSON.stringify(value)));
   });
 
   it.each([
     '{"any":{"@type":"google.protobuf.Struct","value":{"int64Value":9007199254740993}}}',
-    '{"any":{"@type":"nobody.Knows","int64Value":9007199254740993}}',
-    '{"any":{"@type":7,"int64Value":9007199254740993}}',
-    '{"any":[{"int64Value":9007199254740993}]}',
     '{"struct":{"fields":{"int64Value":9007199254740993}}}',
   ])('leaves a number unchanged that belongs to no field: %s', (text) => {
-    expect(parse(text)).toEqual(JSON.parse(text));
+    expect(read(text)).toEqual(JSON.parse(text));
   });
 
   it.each(['\\n', '\\\\', '\\"'])('may contain %s six million times', (escape) => {
@@ -203,7 +213,7 @@ describe('JSON text', () => {
     const text = `["${'\\"'.repeat(16_000)}","${'\\\\'.repeat(16_000)}"]`;
     expect(parse(text)).toEqual(JSON.parse(text));
     const number = `${'0'.repeat(32_000)}1${'0'.repeat(32_000)}`;
-    expect(wrongFields(() => parse(`{"int64Value":1${number}}`))).toEqual(['int64_value']);
-    expect(wrongFields(() => parse(`{"int64Value":1.${number}}`))).toEqual(['int64_value']);
+    expect(wrongFields(() => read(`{"int64Value":1${number}}`))).toEqual(['int64_value']);
+    expect(wrongFields(() => read(`{"int64Value":1.${number}}`))).toEqual(['int64_value']);
   });
 });

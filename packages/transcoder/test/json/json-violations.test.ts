@@ -1,19 +1,24 @@
 import type { JsonValue } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
-import { JsonViolations } from '../../src/json/json-violations.js';
 import { StrictJson } from '../../src/json/json-input.js';
+import { Violations } from '../../src/json/violations.js';
 import { messageType, registry } from '../support/library-contract.js';
 import { wrongField } from '../support/refusal.js';
 
 const schema = messageType('Everything');
-const strict = new StrictJson(registry);
-const found = (json: JsonValue, path = ''): string[] =>
-  [...new JsonViolations(registry).find(schema, json, path)].map(wrongField);
+
+function violations(json: JsonValue, options = {}): Violations {
+  const found = new Violations();
+  new StrictJson(registry, options).readMessage(schema, json, found);
+  return found;
+}
+const found = (json: JsonValue): string[] => [...violations(json)].map(wrongField);
 
 it('violations do not include ignored unknown fields', () => {
   const json = { noField: 1, nested: { other: {}, stringValue: 1 } };
-  const violations = [...new JsonViolations(registry, { ignoreUnknown: true }).find(schema, json)];
-  expect(violations.map(({ field }) => field)).toEqual(['nested.string_value']);
+  expect([...violations(json, { ignoreUnknown: true })].map(({ field }) => field)).toEqual([
+    'nested.string_value',
+  ]);
 });
 
 describe('the violations of a JSON value', () => {
@@ -90,7 +95,6 @@ describe('the violations of a JSON value', () => {
     [[], 'the value is not an object', ['*']],
     [null, 'the value is null', ['*']],
   ])('are found in %j: %s', (json, _, fields) => {
-    expect(strict.accepts(schema, json)).toBe(false);
     expect(found(json)).toEqual(fields);
   });
 
@@ -104,13 +108,7 @@ describe('the violations of a JSON value', () => {
       any: { '@type': 'type.googleapis.com/library.v1.Author', name: 'a' },
     },
   ])('are none in %j', (json) => {
-    expect(strict.accepts(schema, json)).toBe(true);
     expect(found(json)).toEqual([]);
-  });
-
-  it('are named relative to the given place', () => {
-    expect(found({ nested: 1 }, 'book')).toEqual(['book.nested']);
-    expect(found(1, 'book')).toEqual(['book']);
   });
 
   it.each<[json: JsonValue, description: string]>([
@@ -140,6 +138,6 @@ describe('the violations of a JSON value', () => {
       'Must have a whole number from -2147483648 to 2147483647 as its key; got "x".',
     ],
   ])('say what is allowed, then what came: %j', (json, description) => {
-    expect([...new JsonViolations(registry).find(schema, json)]).toMatchObject([{ description }]);
+    expect([...violations(json)]).toMatchObject([{ description }]);
   });
 });

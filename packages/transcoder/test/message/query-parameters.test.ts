@@ -1,10 +1,13 @@
-import { create, type JsonValue } from '@bufbuild/protobuf';
+import { create, type JsonObject, type JsonValue, toJson } from '@bufbuild/protobuf';
+import { reflect } from '@bufbuild/protobuf/reflect';
 import { describe, expect, it } from 'vitest';
 import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 import { bindingsOf } from '../../src/template/binding.js';
 import type { FieldViolation } from '../../src/failures/failure.js';
 import { type QueryParameter, queryParameters } from '../../src/message/request-message.js';
-import { firstOf, methodOf } from '../support/library-contract.js';
+import { StrictJson } from '../../src/json/json-input.js';
+import { Violations } from '../../src/json/violations.js';
+import { firstOf, methodOf, registry } from '../support/library-contract.js';
 import { wrongField } from '../support/refusal.js';
 
 function binding(path: string, body = ''): Parameters<typeof queryParameters>[0] {
@@ -15,10 +18,20 @@ function binding(path: string, body = ''): Parameters<typeof queryParameters>[0]
 const found = (query: string, to = binding('/v1/echo')): ReturnType<typeof shown>[] =>
   [...queryParameters(to, query, false)].map(shown);
 
-/** Shows a parameter as its path and value, and a violation unchanged. */
+/** Shows a parameter as its path and value, as JSON, and a violation unchanged. */
 function shown(each: QueryParameter | FieldViolation): [string, JsonValue] | FieldViolation {
   if ('description' in each) return each;
-  return [[...each.parents, each.field].map(({ name }) => name).join('.'), each.value];
+  const { parents, field, value } = each;
+  const wrong = new Violations();
+  const holder = reflect(field.parent);
+  new StrictJson(registry).readField(holder, field, field.fieldKind === 'list' ? [value] : value, wrong);
+  for (const violation of wrong) return violation;
+  const json = toJson(field.parent, holder.message, { alwaysEmitImplicit: true });
+  const read = (json as JsonObject)[field.jsonName] as JsonValue;
+  return [
+    [...parents, field].map(({ name }) => name).join('.'),
+    Array.isArray(read) ? (read[0] as JsonValue) : read,
+  ];
 }
 
 describe('a query', () => {
@@ -38,17 +51,17 @@ describe('a query', () => {
       'int32_list=1&int32List=2',
       'a repeated field may be repeated',
       [
-        ['int32_list', '1'],
-        ['int32_list', '2'],
+        ['int32_list', 1],
+        ['int32_list', 2],
       ],
     ],
     ['genre=GENRE_PROSE', 'enums may be names', [['genre', 'GENRE_PROSE']]],
-    ['genre=2', 'enums may be numbers', [['genre', 2]]],
+    ['genre=2', 'enums may be numbers', [['genre', 'GENRE_PROSE']]],
     [
       'genre_list=1&genre_list=GENRE_PROSE',
       'repeated enums are taken',
       [
-        ['genre_list', 1],
+        ['genre_list', 'GENRE_POETRY'],
         ['genre_list', 'GENRE_PROSE'],
       ],
     ],
@@ -66,11 +79,11 @@ describe('a query', () => {
       [
         ['int64_value', '9007199254740993'],
         ['uint64_value', '18446744073709551615'],
-        ['int32_value', '0'],
+        ['int32_value', 0],
       ],
     ],
-    ['genre=1e0', 'enum numbers have the forms of numbers', [['genre', 1]]],
-    ['bytes_value=-_8', 'base64url is taken', [['bytes_value', '-_8']]],
+    ['genre=1e0', 'enum numbers have the forms of numbers', [['genre', 'GENRE_POETRY']]],
+    ['bytes_value=-_8', 'base64url is taken', [['bytes_value', '+/8=']]],
     ['bytes_value=AQI%3D', 'bytes are base64', [['bytes_value', 'AQI=']]],
     ['time=2026-01-02T03:04:05Z', 'a time is a string', [['time', '2026-01-02T03:04:05Z']]],
     ['time_list=2026-01-02T03:04:05Z', 'repeated times are taken', [['time_list', '2026-01-02T03:04:05Z']]],
@@ -78,7 +91,7 @@ describe('a query', () => {
       'duration=1.5s&field_mask=a,bC',
       'durations and masks are strings',
       [
-        ['duration', '1.5s'],
+        ['duration', '1.500s'],
         ['field_mask', 'a,bC'],
       ],
     ],
@@ -156,7 +169,9 @@ describe('a query', () => {
   });
 
   it('may set the siblings of a field in the path', () => {
-    expect(found('nested.genre=1', binding('/v1/{nested.string_value}'))).toEqual([['nested.genre', 1]]);
+    expect(found('nested.genre=1', binding('/v1/{nested.string_value}'))).toEqual([
+      ['nested.genre', 'GENRE_POETRY'],
+    ]);
   });
 
   it('reports every wrong parameter at once', () => {

@@ -61,6 +61,13 @@ describe('a request message', () => {
     },
     {
       template: '/a',
+      path: '/a',
+      query: 'field_mask=string_value,nested.int32_list&nested.fieldMask=boolValue',
+      message: { fieldMask: 'stringValue,nested.int32List', nested: { fieldMask: 'boolValue' } },
+      why: 'a mask in a query has either case, as the clients of Google send it',
+    },
+    {
+      template: '/a',
       body: '*',
       path: '/a',
       json: { genre: 1 },
