@@ -16,6 +16,8 @@ export interface Parameter {
   readonly deprecated?: true;
   readonly description?: string;
   readonly schema: Schema;
+  /** Whether a path parameter takes several segments: the slashes between them are sent as they are. */
+  readonly 'x-multi-segment'?: true;
 }
 
 /** A header of a response. */

@@ -68,7 +68,9 @@ export class Parameters {
 
   #inPath({ name, variable, before, after, rest }: Wildcard): Parameter {
     const manner = rest ? 'Any number of segments, with the slashes between them.' : '';
-    if (variable === undefined) return { name, in: 'path', ...described(manner), schema: { type: 'string' } };
+    const slashes = rest ? ({ 'x-multi-segment': true } as const) : {};
+    if (variable === undefined)
+      return { name, in: 'path', ...described(manner), schema: { type: 'string' }, ...slashes };
     const { field, fieldPath } = variable;
     const whole = before === '' && after === '';
     const parameter = this.of(name, 'path', field);
@@ -79,6 +81,7 @@ export class Parameters {
       ...described(texts.join('\n\n')),
       // The bounds and the example of a field apply to its whole value.
       ...(whole ? {} : { schema: { type: 'string' } }),
+      ...slashes,
     };
   }
 }

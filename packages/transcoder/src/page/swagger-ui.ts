@@ -36,7 +36,7 @@ const html = (title: string): string => `<!doctype html>
     <script src="docs/page.js" defer></script>
   </head>
   <body>
-    <main id="page"></main>
+    <div id="page"></div>
     <noscript>This page needs JavaScript. The description itself is at <a href="openapi.json">openapi.json</a>.</noscript>
   </body>
 </html>
@@ -48,6 +48,35 @@ const paint = () => document.documentElement.classList.toggle('dark-mode', dark.
 dark.addEventListener('change', paint);
 paint();
 
+// Swagger UI escapes the slashes within a path parameter, also where it takes several segments. A path has at most one
+// such parameter.
+const withSlashes = (url, template, parameters) => {
+  const parameter = parameters.find((each) => each['x-multi-segment']);
+  if (parameter === undefined) return url;
+
+  const [path, ...query] = url.split('?');
+  const sent = path.split('/');
+  const segments = template.split('/');
+  const index = segments.findIndex((segment) => segment.includes('{' + parameter.name + '}'));
+  // The template lacks what comes before it: the origin and the base path.
+  const place = sent.length - segments.length + index;
+  sent[place] = sent[place].replaceAll('%2F', '/');
+  return [sent.join('/'), ...query].join('?');
+};
+
+const keepingSlashes = ({ fn: { execute } }) => ({
+  fn: {
+    execute: (call) => {
+      const { parameters } = call.operation.toJS();
+      const requestInterceptor = (request) => {
+        const url = withSlashes(request.url, call.pathName, parameters);
+        return call.requestInterceptor({ ...request, url });
+      };
+      return execute({ ...call, requestInterceptor });
+    },
+  },
+});
+
 SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#page',
@@ -57,17 +86,20 @@ SwaggerUIBundle({
   docExpansion: 'list',
   defaultModelsExpandDepth: 0,
   syntaxHighlight: { theme: 'nord' },
+  plugins: [keepingSlashes],
 });
 `;
 
 // Names and reasons stay whole: they wrap between words, and lines of code scroll (Swagger UI sets the wrapping and the
 // padding of code inline). On a phone, parameters and responses have the full width. The column of links is hidden, since
-// no operation has links. Swagger UI's dark mode does not style the label of examples.
+// no operation has links, and the list of servers, unless there is a choice. Swagger UI's dark mode does not style the
+// label of examples.
 const STYLE = `body { margin: 0; background: #fafafa; }
 html.dark-mode body { background: #1c2022; }
 html.dark-mode .swagger-ui .examples-select__section-label { color: #e4e6e6; }
 .swagger-ui .info { margin: 30px 0; }
 .swagger-ui .response-col_links { display: none !important; }
+.swagger-ui .schemes-server-container > :not(:has(option + option, table)) { display: none; }
 .swagger-ui .responses-inner { overflow-x: auto; }
 .swagger-ui .wrapper, .swagger-ui .opblock-body { overflow-wrap: break-word; }
 .swagger-ui .parameters-col_name, .swagger-ui .response-col_status { white-space: nowrap; }

@@ -78,6 +78,7 @@ describe('the paths of a document', () => {
       description: 'Any number of segments, with the slashes between them.',
       schema: { type: 'string' },
       required: true,
+      'x-multi-segment': true,
     });
   });
 
