@@ -3,7 +3,7 @@ import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
 import { comments } from '../../src/gen/comments.js';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
-import { DEFAULT_SCOPES, requiredScopes } from '../../src/routes/route-service.js';
+import { DEFAULT_SCOPES, requiredScopes } from '../../src/grpc/route-service.js';
 
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
 const service = registry.getService('routing.v1.RouteService');
