@@ -1,6 +1,6 @@
 // A protoc plugin that generates two modules: the contract and all its imports as one FileDescriptorSet without
 // comments, and the comments of the contract itself by the full name of the commented element.
-import { readFileSync, writeSync } from 'node:fs';
+import { existsSync, readFileSync, writeSync } from 'node:fs';
 import { clearField, create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import {
   CodeGeneratorRequestSchema,
@@ -54,7 +54,8 @@ function commentsOf(file) {
 }
 
 const request = fromBinary(CodeGeneratorRequestSchema, readFileSync(0));
-const comments = request.protoFile.filter(({ name }) => name.startsWith('routing/')).flatMap(commentsOf);
+// The contract is all that lies in proto/; buf runs this in the folder above.
+const comments = request.protoFile.filter(({ name }) => existsSync(`proto/${name}`)).flatMap(commentsOf);
 for (const file of request.protoFile) clearField(file, FileDescriptorProtoSchema.field.sourceCodeInfo);
 const set = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: request.protoFile }));
 const lines =

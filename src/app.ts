@@ -5,6 +5,7 @@ import { CallLog, logCalls, nameCaller } from './calls/call-log.js';
 import type { Interceptor } from './calls/call.js';
 import { MessageCache } from './calls/message-cache.js';
 import { createPipeline, createSteps, type Pipeline } from './calls/pipeline.js';
+import { serviceNamesOf } from './calls/service.js';
 import { FollowedTls } from './files/followed-tls.js';
 import { createGateway } from './gateway/gateway.js';
 import { requireServing } from './gateway/healthz.js';
@@ -12,7 +13,8 @@ import { HttpServer } from './gateway/http-server.js';
 import { memoryUpstream, onWallClock, openChannel } from './gateway/upstream.js';
 import { descriptorSet } from './gen/descriptor-set.js';
 import { Health } from './grpc/health.js';
-import { ROUTE_SERVICE, startGrpcServer, STREAMING_PATHS } from './grpc/server.js';
+import { REALM, routeService } from './grpc/route-service.js';
+import { startGrpcServer, STREAMING_PATHS } from './grpc/server.js';
 import { Closing, GRACE_MS } from './lifecycle/closing.js';
 import { countOrWarn, reachOrExplain, useOrExplain } from './lifecycle/database-start.js';
 import { listenOrExplain, openOrExplain } from './lifecycle/start.js';
@@ -24,7 +26,6 @@ import { Readiness } from './observability/readiness.js';
 import type { Tracing } from './observability/tracing/tracing.js';
 import { createDocuments } from './openapi/document.js';
 import { newRouteId, Registry } from './registry/registry.js';
-import { REALM, routeService } from './routes/route-service.js';
 import { joinAddress } from './settings/addresses.js';
 import type { Config, GrpcConfig, HttpConfig, TlsFiles } from './settings/config.js';
 import { closeDatabase, openForCalls, poolFigures } from './store/database.js';
@@ -197,7 +198,11 @@ async function openRouteService(grpc: GrpcConfig, parts: Parts) {
   const { authenticator, keySet } = openTokenKeys(tokens, parts);
   const store = await openStore(grpc, parts, () => monitor.well === false);
   const registry = new Registry({ store, now, newId });
-  const health = new Health([ROUTE_SERVICE]);
+  const cache = new MessageCache(config.routeCacheBytes);
+  metrics?.caches({ routes: () => cache.figures, tokens: () => authenticator.remembered });
+  // Health and reflection name their services.
+  const methods = routeService(registry, cache, tokens.scopes);
+  const health = new Health(serviceNamesOf(methods));
   let hasKeys = keySet === undefined;
   const updateHealth = (): void => {
     health.setServing(monitor.well === true && hasKeys && !readiness.draining);
@@ -223,13 +228,7 @@ async function openRouteService(grpc: GrpcConfig, parts: Parts) {
     monitor.stop();
     health.setServing(false);
   });
-  const cache = new MessageCache(config.routeCacheBytes);
-  metrics?.caches({ routes: () => cache.figures, tokens: () => authenticator.remembered });
-  return {
-    methods: [...routeService(registry, cache, tokens.scopes), ...health.methods()],
-    authenticator,
-    health,
-  };
+  return { methods: [...methods, ...health.methods()], authenticator, health };
 }
 
 /**

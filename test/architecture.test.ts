@@ -24,7 +24,6 @@ const ALLOWED: Readonly<
     modules: ['registry', 'auth', 'settings', 'gen'],
     packages: ['@bufbuild/protobuf', '@grpc/grpc-js', 'lru-cache', 'pino'],
   },
-  routes: { modules: ['calls', 'registry', 'gen'], packages: [] },
   files: { modules: ['settings'], packages: [] },
   grpc: {
     modules: ['calls', 'registry', 'gen', 'settings'],
@@ -35,7 +34,7 @@ const ALLOWED: Readonly<
     packages: ['@route-registry/transcoder', '@grpc/grpc-js', 'cors', 'express'],
   },
   openapi: {
-    modules: ['registry', 'routes', 'gateway', 'gen'],
+    modules: ['registry', 'grpc', 'gateway', 'gen'],
     packages: ['@route-registry/transcoder'],
   },
   observability: { modules: ['calls', 'store'], packages: ['@route-registry/transcoder', 'prom-client'] },

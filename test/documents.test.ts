@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { failures } from '@route-registry/transcoder';
 import { codeOf, httpStatusOf, upstreamFailure } from '../packages/transcoder/src/failures/failure.js';
 import { FAILURES } from '../src/calls/failures.js';
-import { DEFAULT_SCOPES } from '../src/routes/route-service.js';
+import { DEFAULT_SCOPES } from '../src/grpc/route-service.js';
 import { SETTINGS } from '../src/settings/reader.js';
 
 /** The codes of channel failures that the transcoder does not map to `INTERNAL`. */

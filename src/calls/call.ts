@@ -11,7 +11,7 @@ export interface Cancellation {
 
 /** Read access to a call's metadata: all values of a key. The `Metadata` of grpc-js implements it. */
 export interface MetadataReader {
-  get(key: string): readonly (string | Uint8Array)[];
+  get(key: MetadataKey): readonly (string | Uint8Array)[];
 }
 
 /** A unary gRPC call, from grpc-js on a socket or from the gateway in the same process. */
@@ -153,7 +153,7 @@ export const AUTH_ONLY = 'x-auth-only';
 export const TRACEPARENT = 'traceparent';
 export const TRACESTATE = 'tracestate';
 
-/** All metadata keys that the service reads; a transport may drop all others. */
+/** All metadata keys that the service reads; transports drop all others. */
 export const READ_KEYS = [
   AUTHORIZATION,
   IDEMPOTENCY_KEY,
@@ -162,3 +162,5 @@ export const READ_KEYS = [
   TRACEPARENT,
   TRACESTATE,
 ] as const;
+
+export type MetadataKey = (typeof READ_KEYS)[number];

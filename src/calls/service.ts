@@ -65,6 +65,12 @@ export function implement<Service extends ServiceDefinition>(
   });
 }
 
+/** The full names of the services that the methods belong to, each once. */
+export function serviceNamesOf(methods: readonly Method[]): string[] {
+  const names = methods.map(({ path }) => path.split('/')[1] ?? '');
+  return [...new Set(names)];
+}
+
 function withCache(method: Method, { cache, keyOf }: Caching<unknown>): Method {
   return {
     ...method,

@@ -6,7 +6,7 @@ import type { SecureContextOptions } from 'node:tls';
 import { Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
 import type { Method } from '../calls/call.js';
 import type { Pipeline } from '../calls/pipeline.js';
-import { RouteServiceDefinition } from '../gen/routing/v1/route_service.js';
+import { serviceNamesOf } from '../calls/service.js';
 import type { Limits } from '../settings/config.js';
 import { areOfCall, prepareForGrpcJs, UNKNOWN_METHOD } from './call-headers.js';
 import type { Connection, ConnectionTimes } from './connection.js';
@@ -16,9 +16,6 @@ import { http2ServersOf } from './http2-servers.js';
 import { addReflectionTo, REFLECTION_PATHS } from './reflection.js';
 import { type ObserveStreamingCall, StreamingCalls } from './streaming-calls.js';
 import { takingUnaryCalls } from './unary-call.js';
-
-const HEALTH_SERVICE = 'grpc.health.v1.Health';
-export const ROUTE_SERVICE = RouteServiceDefinition.fullName;
 
 /** The paths of the streaming methods, by type. */
 export const STREAMING_PATHS = { server_stream: [WATCH_PATH], bidi_stream: REFLECTION_PATHS } as const;
@@ -108,7 +105,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   server.register(UNKNOWN_METHOD, unreachable, sent, received, 'bidi');
   addWatchTo(server, health, streamingCalls);
   if (reflection) {
-    addReflectionTo(server, [ROUTE_SERVICE, HEALTH_SERVICE], streamingCalls);
+    addReflectionTo(server, serviceNamesOf(methods), streamingCalls);
     for (const path of REFLECTION_PATHS) requestMsOfStreaming.set(path, times.reflectionMs);
   }
 

@@ -19,10 +19,10 @@ import {
   type Route,
   RouteServiceDefinition,
 } from '../gen/routing/v1/route_service.js';
+import { DEFAULT_SCOPES, requiredScopes } from '../grpc/route-service.js';
 import { PATH_MAX, PATH_SYNTAX } from '../registry/path-pattern.js';
 import { REQUEST_ID_MAX, REQUEST_ID_SYNTAX } from '../registry/registry.js';
 import { METHOD_MAX, METHOD_SYNTAX, MIDDLEWARE_MAX, NAME_MAX, NAME_SYNTAX } from '../registry/route.js';
-import { DEFAULT_SCOPES, requiredScopes } from '../routes/route-service.js';
 
 const { fullName, methods } = RouteServiceDefinition;
 

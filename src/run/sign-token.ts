@@ -31,9 +31,9 @@ export function signToken(
   { stdout, stderr }: Terminal,
 ): number {
   try {
-    const { read, write } = readScopes(env);
-    const usage = `Usage: npm run --silent token -- --scope "${read} ${write}" --sub NAME [--ttl 1h]`;
-    const request = readTokenRequest(args, env, [read, write], usage);
+    const scopes = Object.values<string>({ ...readScopes(env) });
+    const usage = `Usage: npm run --silent token -- --scope "${scopes.join(' ')}" --sub NAME [--ttl 1h]`;
+    const request = readTokenRequest(args, env, scopes, usage);
     if (request === undefined) {
       stdout.write(`${usage}\n`);
       return 0;

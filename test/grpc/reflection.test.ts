@@ -4,40 +4,21 @@ import {
   FileDescriptorSetSchema,
   type FileDescriptorSet,
 } from '@bufbuild/protobuf/wkt';
-import { credentials, makeClientConstructor, type ServiceDefinition, status } from '@grpc/grpc-js';
-import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
+import { type ReflectionAnswer, reflectionOf } from '../support/reflection-client.js';
 import { startTestServer } from '../support/test-grpc-server.js';
 
 const CONTRACT = 'routing/v1/route_service.proto';
 const VERSIONS = ['v1', 'v1alpha'];
 
-interface Answer {
-  readonly original_request: object;
-  readonly file_descriptor_response?: { readonly file_descriptor_proto: Buffer[] };
-  readonly error_response?: { readonly error_code: number; readonly error_message: string };
+/** Asks a server for tests. */
+async function ask(version: string, ...requests: object[]): Promise<ReflectionAnswer[]> {
+  return reflectionOf((await startTestServer()).address, version, ...requests);
 }
 
-/** Sends reflection requests in one stream, and returns the responses once the server has ended the call with OK. */
-async function ask(version: string, ...requests: object[]): Promise<Answer[]> {
-  const { address } = await startTestServer();
-  const definitions = loadFileDescriptorSetFromBuffer(Buffer.from(descriptorSet), { defaults: false });
-  const service = `grpc.reflection.${version}.ServerReflection`;
-  const Client = makeClientConstructor(definitions[service] as ServiceDefinition, service);
-  const client = new Client(address, credentials.createInsecure());
-  onTestFinished(() => {
-    client.close();
-  });
-  const stream = (client['ServerReflectionInfo'] as () => NodeJS.ReadWriteStream).call(client);
-  for (const request of requests) stream.write(request as unknown as string);
-  stream.end();
-  const answers: Answer[] = [];
-  for await (const answer of stream as unknown as AsyncIterable<Answer>) answers.push(answer);
-  return answers;
-}
-
-function filesOf(answer: Answer | undefined): FileDescriptorSet['file'] {
+function filesOf(answer: ReflectionAnswer | undefined): FileDescriptorSet['file'] {
   return (answer?.file_descriptor_response?.file_descriptor_proto ?? []).map((bytes) =>
     fromBinary(FileDescriptorProtoSchema, bytes),
   );
@@ -53,7 +34,7 @@ describe.each(VERSIONS)('reflection %s', (version) => {
           { name: 'grpc.health.v1.Health' },
           { name: 'grpc.reflection.v1.ServerReflection' },
           { name: 'grpc.reflection.v1alpha.ServerReflection' },
-          { name: 'routing.v1.RouteService' },
+          { name: 'test.Service' },
         ],
       },
     });

@@ -10,7 +10,6 @@ import {
   HealthClient,
 } from '../../src/gen/healthcheck.js';
 import { REFLECTION_PATHS } from '../../src/grpc/reflection.js';
-import { ROUTE_SERVICE } from '../../src/grpc/server.js';
 import { callRaw, framed } from '../support/http2-call.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 import { ECHO, startTestServer, type TestServer } from '../support/test-grpc-server.js';
@@ -100,7 +99,7 @@ describe('health', () => {
     );
   }
 
-  it.each(['', ROUTE_SERVICE])('follows the store: "%s"', async (service) => {
+  it.each(['', 'test.Service'])('follows the store: "%s"', async (service) => {
     await expect(check(service)).resolves.toBe(ServingStatus.NOT_SERVING);
     server.health.setServing(true);
     await expect(check(service)).resolves.toBe(ServingStatus.SERVING);
@@ -115,7 +114,7 @@ describe('health', () => {
     },
   );
 
-  it.each(['', ROUTE_SERVICE])(
+  it.each(['', 'test.Service'])(
     'is sent to a watcher only when it changes, and NOT_SERVING at the close: "%s"',
     async (service) => {
       const stream = client.watch({ service });

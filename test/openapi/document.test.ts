@@ -8,7 +8,7 @@ import type { Operation } from '@route-registry/transcoder/openapi';
 import { MessageCache } from '../../src/calls/message-cache.js';
 import { RouteServiceDefinition } from '../../src/gen/routing/v1/route_service.js';
 import { FAILURES } from '../../src/calls/failures.js';
-import { DEFAULT_SCOPES, routeService } from '../../src/routes/route-service.js';
+import { DEFAULT_SCOPES, routeService } from '../../src/grpc/route-service.js';
 import { Registry } from '../../src/registry/registry.js';
 import type { RouteStore } from '../../src/registry/route-store.js';
 import { built } from '../support/built.js';

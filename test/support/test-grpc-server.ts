@@ -4,14 +4,9 @@ import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
 import type { Method } from '../../src/calls/call.js';
+import { serviceNamesOf } from '../../src/calls/service.js';
 import { Health } from '../../src/grpc/health.js';
-import {
-  type GrpcServer,
-  type GrpcTimes,
-  ROUTE_SERVICE,
-  type ServerTls,
-  startGrpcServer,
-} from '../../src/grpc/server.js';
+import { type GrpcServer, type GrpcTimes, type ServerTls, startGrpcServer } from '../../src/grpc/server.js';
 import type { ObserveStreamingCall } from '../../src/grpc/streaming-calls.js';
 import type { Limits } from '../../src/settings/config.js';
 import { type BytesMethod, bytesMethod } from './bytes-method.js';
@@ -78,13 +73,13 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       });
       notice();
     });
-  const health = new Health([ROUTE_SERVICE]);
-  const methods: Method[] = [
+  const own = [
     bytesMethod(ECHO, 'public', echo),
     bytesMethod(GUARDED, { scope: 's' }, handle),
     bytesMethod(SLOW, 'public', slow),
-    ...health.methods(),
   ];
+  const health = new Health(serviceNamesOf(own));
+  const methods: Method[] = [...own, ...health.methods()];
   const all = { ...LIMITS, ...limits };
   const server = await startGrpcServer({
     address,

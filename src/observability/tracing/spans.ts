@@ -21,6 +21,7 @@ import {
   type CallContext,
   AUTH_ONLY,
   type Interceptor,
+  type MetadataKey,
   type MetadataReader,
   type Reply,
   TRACEPARENT,
@@ -68,7 +69,7 @@ export function callSpans(tracer: Tracer, current: CurrentCall): Interceptor {
   };
 }
 
-function onlyValue(metadata: MetadataReader, key: string): string | undefined {
+function onlyValue(metadata: MetadataReader, key: MetadataKey): string | undefined {
   const [value, ...more] = metadata.get(key);
   return typeof value === 'string' && more.length === 0 ? value : undefined;
 }
@@ -274,11 +275,12 @@ const MAX_LENGTH = 512;
 const propagator = new W3CTraceContextPropagator();
 
 /** Reads one of the two keys; undefined unless it has exactly one value. */
-type ReadKey = (key: string) => string | undefined;
+type ReadKey = (key: typeof TRACEPARENT | typeof TRACESTATE) => string | undefined;
 
 const READER: TextMapGetter<ReadKey> = {
   keys: () => [TRACEPARENT, TRACESTATE],
   get(read, key) {
+    if (key !== TRACEPARENT && key !== TRACESTATE) return undefined;
     const value = read(key);
     return value === undefined || value.length > MAX_LENGTH ? undefined : value;
   },
