@@ -1,4 +1,4 @@
-import type { StoredRoute } from '../src/store/route-row.js';
+import type { RouteRecord } from '../src/store/route-row.js';
 import type { RouteDefinition } from '../src/registry/route.js';
 
 /** Creation time of the first stored route, in milliseconds: 2025-01-01T00:00:00Z. */
@@ -32,7 +32,7 @@ export function routeOf(n: number): RouteDefinition & { id: string; middleware: 
 }
 
 /** The n-th route as the store keeps it, where duplicates are allowed. */
-export function storedRoute(n: number): StoredRoute {
+export function storedRoute(n: number): RouteRecord {
   const route = routeOf(n);
   return { route, caller: 'bench', idempotencyKey: undefined, shape: undefined };
 }

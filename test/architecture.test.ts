@@ -18,7 +18,7 @@ const ALLOWED: Readonly<
   Record<string, { readonly modules: readonly string[]; readonly packages: readonly string[] }>
 > = {
   registry: { modules: [], packages: ['uuid'] },
-  store: { modules: ['registry', 'settings'], packages: ['knex', 'lru-cache'] },
+  store: { modules: ['registry', 'settings'], packages: ['knex', 'lru-cache', 'mysql2'] },
   auth: { modules: [], packages: ['jsonwebtoken', 'lru-cache'] },
   calls: {
     modules: ['registry', 'auth', 'settings', 'gen'],

@@ -145,7 +145,7 @@ function checkIdempotencyKeys(idempotencyKeys: readonly IdempotencyKey[]): Viola
 function routeInvalid(violations: readonly Violation[]): Failure {
   const fields = [...new Set(violations.map((violation) => violation.field))];
   const named = fields.slice(0, MAX_NAMED_FIELDS).join(', ');
-  // A path is read only up to so many.
+  // The reading of a path stops at so many problems, so there may be more.
   const total = violations.length < PROBLEMS_MAX ? violations.length : `${PROBLEMS_MAX} or more`;
   // Gives the number of violations whenever the names do not show it: a response may have no room for all of them.
   const count = violations.length > fields.length ? `${total} violations of ` : '';

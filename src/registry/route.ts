@@ -71,12 +71,13 @@ export function readDefinition({ method, path, middleware, handler }: RouteDefin
 }
 
 /** Whether two routes have the same definition, character by character: all but what the service assigns. */
-export function sameDefinition(one: RouteDefinition, other: RouteDefinition): boolean {
-  const fields = new Set([...Object.keys(one), ...Object.keys(other)] as (keyof Route)[]);
-  const [a, b]: Partial<Route>[] = [one, other];
-  return [...fields].every(
-    (field) => field === 'id' || field === 'createdAt' || isDeepStrictEqual(a?.[field], b?.[field]),
-  );
+export function sameDefinition(definition: RouteDefinition, other: RouteDefinition): boolean {
+  const a: Partial<Route> = definition;
+  const b: Partial<Route> = other;
+  const fields = new Set([...Object.keys(a), ...Object.keys(b)] as (keyof Route)[]);
+  fields.delete('id');
+  fields.delete('createdAt');
+  return [...fields].every((field) => isDeepStrictEqual(a[field], b[field]));
 }
 
 /** The text that duplicates share: the method, and the path without the names of its parameters and wildcards. */

@@ -3,7 +3,7 @@ import { shapeOf } from '../registry/route.js';
 import { type Engine, engineOf } from './database.js';
 import { migrationStatus } from './migrations.js';
 import { type Bytes, isOneOf, literal } from './route-row.js';
-import { inAttempts } from './statements.js';
+import { inAttempts } from './attempts.js';
 
 /** The most rows of one statement: the calls of instances wait for those that it locks. */
 const MAX_ROWS = 500;

@@ -4,8 +4,9 @@ import { type Route, sameDefinition } from '../registry/route.js';
 import { batched, CancelledBeforeSend } from './batch.js';
 import { DatabaseError, storeUnavailable } from './driver-errors.js';
 import { LockedRows } from './locked-rows.js';
-import { type StoredRoute, toStored, type UniqueValues } from './route-row.js';
-import type { InsertCall, Inserted, RouteStatements, ServedCall } from './statements.js';
+import { type FoundRoutes, keyText, type LookUp, type LookUps, uniqueTextsOf } from './look-ups.js';
+import type { RouteRecord } from './route-row.js';
+import type { InsertAnswer, InsertCall, RouteStatements } from './statements.js';
 
 /** The most callers that are remembered for their repeats and duplicates. */
 const MAX_REMEMBERED = 10_000;
@@ -17,16 +18,8 @@ const INSERTED: InsertOutcome = { outcome: 'inserted' };
 /** An insert that waits for the database. */
 export interface Insert extends InsertCall {
   /** It has a shape if duplicates of it are refused. */
-  readonly entry: StoredRoute;
+  readonly record: RouteRecord;
 }
-
-/** A call that waits for the routes that have some of these values. */
-interface LookUp extends ServedCall {
-  readonly values: UniqueValues;
-}
-
-/** Stored routes, each by its id, its key as `keyOf` has it, and its shape. */
-type StoredRoutes = ReadonlyMap<string | undefined, Route>;
 
 /**
  * Inserts routes, and looks up what inserts meet. Inserts that come together form a batch, with one statement and one
@@ -39,137 +32,145 @@ type StoredRoutes = ReadonlyMap<string | undefined, Route>;
  *   a while, what has waited for a lock does not join others (`locked-rows.ts`).
  */
 export class Inserts {
-  /**
-   * Finds every route, on the writer. A transaction keeps its connection for several round trips. Look-ups that come
-   * together share a statement, and its result.
-   */
-  readonly lookUpOnWriter: (lookUp: LookUp) => Promise<StoredRoutes>;
-  /** Cheaper. It may miss routes, since a reader may lag behind the writer. @throws the driver's error */
-  readonly #lookUpAnywhere: (lookUp: LookUp) => Promise<StoredRoutes>;
+  readonly #lookUps: LookUps;
+  readonly #insertTogether: (insert: Insert) => Promise<InsertAnswer>;
+  readonly #insertAlone: (insert: Insert) => Promise<InsertAnswer>;
   /** The first insert under way of each key and shape. */
   readonly #underWay = new Map<string, Promise<InsertOutcome>>();
-  /** Callers with repeats, or with duplicates that are refused. */
+  /** Callers who had repeats, or duplicates that are refused. */
   readonly #conflictingCallers = new LRUCache<string, true>({
     max: MAX_REMEMBERED,
     ttl: REMEMBERED_MS,
     ttlResolution: 0,
   });
   readonly #lockedRows = new LockedRows();
-  readonly #insertTogether: (insert: Insert) => Promise<Inserted>;
-  readonly #insertAlone: (insert: Insert) => Promise<Inserted>;
 
-  constructor(rows: RouteStatements) {
-    this.lookUpOnWriter = batched(
-      { maxConcurrent: 1, maxConcurrentWhenFull: 2 },
-      sharing(rows.lookUpOnWriter.bind(rows)),
-    );
-    this.#lookUpAnywhere = batched(
-      { maxConcurrent: 2, maxConcurrentWhenFull: 4 },
-      sharing(rows.lookUp.bind(rows)),
-    );
+  constructor(rows: RouteStatements, lookUps: LookUps) {
+    this.#lookUps = lookUps;
+    const send = (inserts: readonly Insert[]) => rows.insert(inserts);
     // The fixed cost of the statement exceeds that of its rows.
-    this.#insertTogether = batched(
-      { maxConcurrent: 1, maxConcurrentWhenFull: 4 },
-      (inserts: readonly Insert[]) => rows.insert(inserts),
-    );
-    this.#insertAlone = batched({ maxConcurrent: 4, maxBatch: 1 }, (inserts: readonly Insert[]) =>
-      rows.insert(inserts),
-    );
+    this.#insertTogether = batched({ maxConcurrent: 1, maxConcurrentWhenFull: 4 }, send);
+    this.#insertAlone = batched({ maxConcurrent: 4, maxBatch: 1 }, send);
   }
 
   async insert(insert: Insert): Promise<InsertOutcome> {
-    const values = valuesOf(insert.entry);
-    if (values.length === 0) return this.#send(insert);
-    if (this.#conflictingCallers.has(insert.entry.caller)) {
-      const outcome = await this.#outcomeAnywhere(insert);
+    const texts = uniqueTextsOf(insert.record);
+    if (texts.length === 0) return this.#send(insert);
+
+    if (this.#conflictingCallers.has(insert.record.caller)) {
+      const outcome = await this.#outcomeReaderFirst(insert);
       if (outcome !== undefined) return outcome;
     }
-    const first = values.map((value) => this.#underWay.get(value)).find((each) => each !== undefined);
+
+    const first = texts.map((text) => this.#underWay.get(text)).find((sent) => sent !== undefined);
     if (first !== undefined) {
-      // Whatever becomes of it: if it fails, this one takes its place.
+      // What the first one stores decides this one. If it stores nothing, this one is sent after all.
       await Promise.allSettled([first]);
-      return (await this.#outcomeAnywhere(insert)) ?? this.#send(insert);
+      return (await this.#outcomeReaderFirst(insert)) ?? this.#send(insert);
     }
+
     const sent = this.#send(insert);
-    for (const value of values) this.#underWay.set(value, sent);
+    for (const text of texts) this.#underWay.set(text, sent);
     try {
       return await sent;
     } finally {
-      for (const value of values) this.#underWay.delete(value);
+      for (const text of texts) this.#underWay.delete(text);
     }
   }
 
   /** Sends an insert with others, unless it is likely to wait for a lock, and alone if that does not decide it. */
   async #send(insert: Insert): Promise<InsertOutcome> {
-    const { caller, shape } = insert.entry;
-    const row = { caller, shape, values: valuesOf(insert.entry) };
-    let inserted: Inserted | undefined;
+    const { caller, shape } = insert.record;
+    const row = { caller, shape, texts: uniqueTextsOf(insert.record) };
+    let answer: InsertAnswer | undefined;
     try {
       if (!this.#lockedRows.mayInclude(row)) {
-        inserted = await this.#insertTogether(insert);
-        const outcome = await this.#outcomeAfter(insert, inserted);
+        answer = await this.#insertTogether(insert);
+        const outcome = await this.#outcomeAfter(answer, insert);
         if (outcome !== undefined) return outcome;
       }
-      inserted = await this.#lockedRows.takeTurn(row, () => this.#insertAlone(insert));
-      if (inserted.kind === 'all') this.#lockedRows.noteStored(row);
-      const outcome = await this.#outcomeAfter(insert, inserted);
+
+      answer = await this.#lockedRows.takeTurn(row, () => this.#insertAlone(insert));
+      if (answer.kind === 'all') this.#lockedRows.noteStored(row);
+      const outcome = await this.#outcomeAfter(answer, insert);
       if (outcome !== undefined) return outcome;
-      throw inserted.error ?? storeUnavailable(new Error('What stood in the way of a route is gone.'));
+
+      throw answer.error ?? storeUnavailable(new Error('What stood in the way of a route is gone.'));
     } catch (error) {
       // Its caller may have left before it was sent alone: then nobody knows whose lock it was.
-      if (inserted?.kind === 'locked') this.#lockedRows.noteWait(row);
+      if (answer?.kind === 'locked') this.#lockedRows.noteWait(row);
       throw error;
     }
   }
 
   /** The outcome after a statement, if it is known. */
-  async #outcomeAfter(insert: Insert, { kind }: Inserted): Promise<InsertOutcome | undefined> {
+  async #outcomeAfter({ kind }: InsertAnswer, insert: Insert): Promise<InsertOutcome | undefined> {
     switch (kind) {
       case 'all':
         return INSERTED;
       case 'some':
-        return (await this.#outcomeAnywhere(insert)) ?? this.#outcomeOnWriter(insert);
+        return (await this.#outcomeReaderFirst(insert)) ?? this.#outcomeOnWriter(insert);
       case 'locked':
-        return this.#outcomeAnywhere(insert);
+        return this.#outcomeReaderFirst(insert);
       case 'row refused':
         return undefined;
     }
   }
 
-  /** The outcome that follows from what is stored, if any does. A reader that lags behind the writer may not know it. */
-  async #outcomeAnywhere(insert: Insert): Promise<InsertOutcome | undefined> {
-    let stored: StoredRoutes;
+  /**
+   * The outcome that follows from what is stored, if any does. Asks the writer only if a reader's answer might be
+   * another one: a reader that lags behind may lack routes.
+   */
+  async #outcomeReaderFirst(insert: Insert): Promise<InsertOutcome | undefined> {
+    let found: FoundRoutes;
     try {
-      stored = await this.#lookUpAnywhere(lookUpOf(insert));
+      found = await this.#lookUps.anywhere(lookUpOf(insert));
     } catch (error) {
-      // Behind a load balancer, this may be a reader's failure, which is none of the writer's.
       if (error instanceof CancelledBeforeSend) throw error;
-      this.#conflictingCallers.delete(insert.entry.caller);
+      // Behind a load balancer, this may be a reader's failure, which is none of the writer's. The caller's next inserts
+      // then go to the writer at once, and wait for no reader that fails.
+      this.#conflictingCallers.delete(insert.record.caller);
       return undefined;
     }
-    const outcome = this.#outcomeBeside(insert, stored);
+    const outcome = outcomeBeside(insert.record, found);
+    this.#rememberConflict(insert, outcome);
     return outcome === undefined || isCertain(outcome, insert) ? outcome : this.#outcomeOnWriter(insert);
   }
 
   /** The outcome that follows from what is stored. If that cannot be read, the insert may be stored all the same. */
   async #outcomeOnWriter(insert: Insert): Promise<InsertOutcome | undefined> {
+    let found: FoundRoutes;
     try {
-      return this.#outcomeBeside(insert, await this.lookUpOnWriter(lookUpOf(insert)));
+      found = await this.#lookUps.onWriter(lookUpOf(insert));
     } catch (error) {
       throw error instanceof DatabaseError ? storeUnavailable(error) : error;
     }
+    const outcome = outcomeBeside(insert.record, found);
+    this.#rememberConflict(insert, outcome);
+    return outcome;
   }
 
-  /** The outcome of an insert beside stored routes, if they decide it. */
-  #outcomeBeside({ entry }: Insert, stored: StoredRoutes): InsertOutcome | undefined {
-    const own = stored.get(entry.route.id);
-    if (own !== undefined && isSame(own, entry.route)) return INSERTED;
-    const earlier = stored.get(keyOf(entry));
-    const first = stored.get(entry.shape);
-    if (earlier !== undefined || first !== undefined) this.#conflictingCallers.set(entry.caller, true);
-    if (earlier !== undefined) return { outcome: 'repeated', route: earlier };
-    return first && { outcome: 'duplicate', id: first.id };
+  #rememberConflict({ record }: Insert, outcome: InsertOutcome | undefined): void {
+    if (outcome !== undefined && outcome !== INSERTED) this.#conflictingCallers.set(record.caller, true);
   }
+}
+
+/** The look-up of what may stand in the way of an insert: its own row, too, which an earlier attempt may have stored. */
+function lookUpOf({ record: { route, caller, idempotencyKey, shape }, signal, captured }: Insert): LookUp {
+  const key = idempotencyKey === undefined ? undefined : { caller, idempotencyKey };
+  return { values: { id: route.id, key, shape }, signal, captured };
+}
+
+/** The outcome of an insert beside stored routes, if they decide it. A key is checked before the shape. */
+function outcomeBeside(record: RouteRecord, found: FoundRoutes): InsertOutcome | undefined {
+  const own = found.get(record.route.id);
+  if (own !== undefined && isSame(own, record.route)) return INSERTED;
+
+  const earlier = found.get(keyText(record));
+  if (earlier !== undefined) return { outcome: 'repeated', route: earlier };
+
+  const first = found.get(record.shape);
+  return first === undefined ? undefined : { outcome: 'duplicate', id: first.id };
 }
 
 /** Whether this very route is stored, by an earlier attempt of the service or of a proxy that got no response. */
@@ -177,35 +178,7 @@ function isSame(stored: Route, route: Route): boolean {
   return sameDefinition(stored, route) && stored.createdAt.getTime() === route.createdAt.getTime();
 }
 
-/** Whether an outcome holds although some stored routes may be missing: a key is checked before the shape. */
-function isCertain({ outcome }: InsertOutcome, { entry }: Insert): boolean {
-  return outcome !== 'duplicate' || entry.idempotencyKey === undefined;
-}
-
-/** The look-up of what may stand in the way of an insert: its own row, too, which an earlier attempt may have stored. */
-function lookUpOf({ entry: { route, caller, idempotencyKey, shape }, signal, captured }: Insert): LookUp {
-  const key = idempotencyKey === undefined ? undefined : { caller, idempotencyKey };
-  return { values: { id: route.id, key, shape }, signal, captured };
-}
-
-/** A text that two routes share only if they have the same caller and idempotency key; undefined without a key. */
-export function keyOf({ caller, idempotencyKey }: Pick<StoredRoute, 'caller' | 'idempotencyKey'>) {
-  return idempotencyKey === undefined ? undefined : `${caller.length} ${caller} ${idempotencyKey}`;
-}
-
-/** The key and the shape of a route, as texts that differ, also from every id. */
-function valuesOf(entry: StoredRoute): string[] {
-  return [keyOf(entry), entry.shape].filter((value) => value !== undefined);
-}
-
-/** Sends look-ups together. All of them get the routes that any of them asks for. */
-function sharing(send: RouteStatements['lookUp']) {
-  return async (lookUps: readonly LookUp[]): Promise<readonly StoredRoutes[]> => {
-    const values = lookUps.map((each) => each.values);
-    const found = (await send(values, lookUps)).map(toStored);
-    const stored = new Map(
-      found.flatMap((each) => [each.route.id, ...valuesOf(each)].map((value) => [value, each.route])),
-    );
-    return lookUps.map(() => stored);
-  };
+/** Whether an outcome holds although some stored routes may be missing, such as the one that has the key. */
+function isCertain({ outcome }: InsertOutcome, { record }: Insert): boolean {
+  return outcome !== 'duplicate' || record.idempotencyKey === undefined;
 }

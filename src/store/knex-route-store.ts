@@ -3,14 +3,11 @@ import type { InsertOutcome, NewRoute, RouteStore, Signal } from '../registry/ro
 import type { Route } from '../registry/route.js';
 import { batched } from './batch.js';
 import { type Engine, engineOf } from './database.js';
-import { Inserts, keyOf } from './inserts.js';
+import { Inserts } from './inserts.js';
+import { keyText, LookUps } from './look-ups.js';
 import { isId, toRoute, tupleOf } from './route-row.js';
-import {
-  RouteStatements,
-  type ServedCall,
-  type StatementObserver,
-  StatementObservers,
-} from './statements.js';
+import { type ServedCall, type StatementObserver, StatementObservers } from './statement-observers.js';
+import { RouteStatements } from './statements.js';
 
 /** A get that is waiting for a route. */
 interface Find extends ServedCall {
@@ -35,6 +32,7 @@ export class KnexRouteStore implements RouteStore {
   readonly #engine: Engine;
   readonly #observers: StatementObservers;
   readonly #rows: RouteStatements;
+  readonly #lookUps: LookUps;
   readonly #inserts: Inserts;
   // A second statement is sent alongside the first as soon as a call is waiting.
   readonly #findJoined = batched({ maxConcurrent: 2, maxConcurrentWhenFull: 4 }, (finds: readonly Find[]) =>
@@ -46,19 +44,20 @@ export class KnexRouteStore implements RouteStore {
     this.#engine = engineOf(knex);
     this.#observers = new StatementObservers(observers);
     this.#rows = new RouteStatements(knex, this.#observers, isAway);
-    this.#inserts = new Inserts(this.#rows);
+    this.#lookUps = new LookUps(this.#rows);
+    this.#inserts = new Inserts(this.#rows, this.#lookUps);
   }
 
   async insert(entry: NewRoute, signal?: Signal): Promise<InsertOutcome> {
     // The column is unique: a route has its shape only where a second one is refused.
-    const stored = { ...entry, shape: this.#refusesDuplicates ? entry.shape : undefined };
-    const tuple = tupleOf(stored, this.#engine);
-    return this.#inserts.insert({ entry: stored, tuple, bytes: tuple.length, ...this.#served(signal) });
+    const record = { ...entry, shape: this.#refusesDuplicates ? entry.shape : undefined };
+    const tuple = tupleOf(record, this.#engine);
+    return this.#inserts.insert({ record, tuple, bytes: tuple.length, ...this.#servedCall(signal) });
   }
 
   find(id: string, signal?: Signal): Promise<Route | undefined> {
     if (!isId(id)) return Promise.resolve(undefined);
-    return this.#findJoined({ id, ...this.#served(signal) });
+    return this.#findJoined({ id, ...this.#servedCall(signal) });
   }
 
   async findByIdempotencyKey(
@@ -67,22 +66,22 @@ export class KnexRouteStore implements RouteStore {
     signal?: Signal,
   ): Promise<Route | undefined> {
     const key = { caller, idempotencyKey };
-    const stored = await this.#inserts.lookUpOnWriter({ values: { key }, ...this.#served(signal) });
-    return stored.get(keyOf(key));
+    const found = await this.#lookUps.onWriter({ values: { key }, ...this.#servedCall(signal) });
+    return found.get(keyText(key));
   }
 
   async findDuplicate(shape: string, signal?: Signal): Promise<string | undefined> {
     if (!this.#refusesDuplicates) return undefined;
-    const stored = await this.#inserts.lookUpOnWriter({ values: { shape }, ...this.#served(signal) });
-    return stored.get(shape)?.id;
+    const found = await this.#lookUps.onWriter({ values: { shape }, ...this.#servedCall(signal) });
+    return found.get(shape)?.id;
   }
 
   ping(): Promise<void> {
     return this.#rows.ping();
   }
 
-  /** Captures a call that starts to wait. */
-  #served(signal: Signal | undefined): ServedCall {
+  /** A call that starts to wait, with what the observers capture of it. */
+  #servedCall(signal: Signal | undefined): ServedCall {
     return { signal, captured: this.#observers.capture() };
   }
 

@@ -4,7 +4,10 @@ import { LRUCache } from 'lru-cache';
 const MAX_REMEMBERED = 10_000;
 /** How long each of them is remembered after its last wait, in milliseconds. */
 const REMEMBERED_MS = 10_000;
-/** How many rows of a caller must be stored to make up for one wait: the next one may well wait again. */
+/**
+ * How many rows of a caller must be stored to make up for one wait. Where only some of them are locked, the next one may
+ * well wait again.
+ */
 const STORED_FOR_A_WAIT = 10;
 
 const LIMITS = { max: MAX_REMEMBERED, ttl: REMEMBERED_MS, ttlResolution: 0 };
@@ -14,7 +17,7 @@ interface NewRow {
   readonly caller: string;
   readonly shape: string | undefined;
   /** The texts of its key and its shape. */
-  readonly values: readonly string[];
+  readonly texts: readonly string[];
 }
 
 /**
@@ -26,27 +29,28 @@ interface NewRow {
  */
 export class LockedRows {
   /** The keys and shapes that have waited. */
-  readonly #values = new LRUCache<string, true>(LIMITS);
-  /** For each caller whose rows have waited, how many of them must be stored to make up for that. */
+  readonly #texts = new LRUCache<string, true>(LIMITS);
+  /** How many rows of each caller must still be stored to make up for those that have waited: two waits at most. */
   readonly #callers = new LRUCache<string, number>(LIMITS);
   /** The last row of each turn. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
-  /** Whether the row is likely to wait, and should not join others. */
-  mayInclude({ caller, values }: NewRow): boolean {
-    if (this.#callers.size + this.#values.size === 0) return false;
+  /** Whether the row is likely to wait, so that it should not join others. */
+  mayInclude({ caller, texts }: NewRow): boolean {
+    if (this.#callers.size + this.#texts.size === 0) return false;
+    // One wait is that of its row. Another one, with another key or shape, is the caller's.
     const isOfCaller = (this.#callers.get(caller) ?? 0) > STORED_FOR_A_WAIT;
-    return isOfCaller || values.some((value) => this.#values.has(value));
+    return isOfCaller || texts.some((text) => this.#texts.has(text));
   }
 
   /** Must be called when a row has waited, perhaps with others, and was not stored afterwards. */
-  noteWait({ caller, values }: NewRow): void {
+  noteWait({ caller, texts }: NewRow): void {
     // A key or shape that waits again says nothing new of its caller.
-    if (!values.some((value) => this.#values.has(value))) {
+    if (!texts.some((text) => this.#texts.has(text))) {
       const toBeStored = (this.#callers.get(caller) ?? 0) + STORED_FOR_A_WAIT;
       this.#callers.set(caller, Math.min(toBeStored, 2 * STORED_FOR_A_WAIT));
     }
-    for (const value of values) this.#values.set(value, true);
+    for (const text of texts) this.#texts.set(text, true);
   }
 
   /** Must be called when a row was stored that had not joined others. */
@@ -61,7 +65,7 @@ export class LockedRows {
    * rows that go alone.
    */
   async takeTurn<Result>({ caller, shape }: NewRow, send: () => Promise<Result>): Promise<Result> {
-    const isOfShape = shape !== undefined && this.#values.has(shape);
+    const isOfShape = shape !== undefined && this.#texts.has(shape);
     // No shape begins with a space.
     const name = isOfShape ? shape : ` ${caller}`;
     const turn = (this.#turns.get(name) ?? Promise.resolve()).then(send, send);

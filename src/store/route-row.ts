@@ -2,8 +2,8 @@ import type { NewRoute } from '../registry/route-store.js';
 import type { Route } from '../registry/route.js';
 import type { Engine } from './database.js';
 
-/** A route with its row's other values. It has a shape unless it was stored while duplicates were allowed. */
-export type StoredRoute = Omit<NewRoute, 'shape'> & { readonly shape: string | undefined };
+/** A route with its row's other values. It has a shape unless it is stored while duplicates are allowed. */
+export type RouteRecord = Omit<NewRoute, 'shape'> & { readonly shape: string | undefined };
 
 /** How a column keeps a field. An absent field is NULL. */
 interface Column<Field> {
@@ -45,7 +45,7 @@ const OF_ROUTE: ColumnsOf<Route> = {
   },
 };
 
-const BESIDE: ColumnsOf<Omit<StoredRoute, 'route'>> = {
+const BESIDE: ColumnsOf<Omit<RouteRecord, 'route'>> = {
   caller: bytes('caller'),
   idempotencyKey: bytes('request_id'),
   shape: bytes('shape'),
@@ -55,11 +55,11 @@ const BESIDE: ColumnsOf<Omit<StoredRoute, 'route'>> = {
 const COLUMNS = [
   ...columnsOf(OF_ROUTE).map(([field, column]) => ({
     ...column,
-    of: ({ route }: StoredRoute) => written(column, route[field]),
+    of: ({ route }: RouteRecord) => written(column, route[field]),
   })),
   ...columnsOf(BESIDE).map(([field, column]) => ({
     ...column,
-    of: (row: StoredRoute) => written(column, row[field]),
+    of: (row: RouteRecord) => written(column, row[field]),
   })),
 ];
 
@@ -86,7 +86,7 @@ export function toRoute(row: Row): Route {
   return fieldsOf(OF_ROUTE, row);
 }
 
-export function toStored(row: Row): StoredRoute {
+export function toRecord(row: Row): RouteRecord {
   return { route: toRoute(row), ...fieldsOf(BESIDE, row) };
 }
 
@@ -136,7 +136,7 @@ const DIALECTS: Record<Engine, { text: readonly [string, string]; leaveOut: stri
 let scratch = Buffer.allocUnsafe(4_096);
 
 /** A new row as an `INSERT` has it. All values become digits at once: one by one, they would take half as long again. */
-export function tupleOf(row: StoredRoute, engine: Engine): string {
+export function tupleOf(row: RouteRecord, engine: Engine): string {
   const [before, after] = DIALECTS[engine].text;
   const values = COLUMNS.map((column) => column.of(row));
   const ends: number[] = [];

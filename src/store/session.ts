@@ -43,8 +43,9 @@ export function sessionForCalls(deadlineMs: number): Variables {
     ...EVERY_SESSION,
     // In seconds. Creates share statements: a lock that somebody holds on one row delays the others no longer than that.
     innodb_lock_wait_timeout: '1',
-    // In seconds. A statement that waits for a locked table ends before the calls that wait for it, but waits for longer
-    // than for a row: the duration tells which of them was locked (`statements.ts`).
+    // In seconds. While somebody locks the table, a statement ends at three fifths of the deadline, so that calls get its
+    // error rather than 504. At least three, far more than for a row: the duration tells which of them was locked
+    // (`statements.ts`). With a deadline of less than that, calls do not wait for it.
     lock_wait_timeout: String(Math.max(Math.floor((deadlineMs * 3) / 5_000), 3)),
   };
 }
@@ -71,25 +72,38 @@ type Query = (statement: string) => Promise<unknown>;
 export async function setUpSession(variables: Variables, query: Query): Promise<void> {
   const needed = { ...NAMES, ...variables, ...BY_PRODUCT };
   // Sent together, so that all of them fail with the cause when the connection is lost.
-  const [set, , shown] = await Promise.allSettled([
-    query(setting(variables)),
+  const [set, setIsolation, shown] = await Promise.allSettled([
+    query(setStatement(variables)),
     query('SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ'),
-    query(showing(Object.keys(needed))),
+    query(showStatement(Object.keys(needed))),
   ]);
   if (shown.status === 'rejected') {
     const error = shown.reason as Error;
     if (classify(error).retry !== undefined) throw error;
     throw new UnfitSession(`do not show their variables: ${error.message}`);
   }
-  const values = new Map((shown.value as Shown[]).map((row) => [row.Variable_name, row.Value]));
-  const lacking = Object.entries(needed).filter(
-    ([name, value]) => (values.get(name) ?? (name in BY_PRODUCT ? value : undefined)) !== value,
-  );
+
+  const lacking = lackingOf(needed, shown.value as ShownVariable[]);
   if (lacking.length > 0) {
-    const list = lacking.map(([name, value]) => `${name}=${value}`).join(', ');
-    throw new UnfitSession(`lack ${list}, whatever this service sets`);
+    const refusals = [set, setIsolation]
+      .filter((result) => result.status === 'rejected')
+      .map(({ reason }) => (reason as Error).message);
+    const cause = refusals.length === 0 ? 'whatever this service sets' : `since ${refusals.join('; ')}`;
+    throw new UnfitSession(`lack ${lacking.join(', ')}, ${cause}`);
   }
+
   if (set.status === 'fulfilled') requireNoTransaction(set.value);
+}
+
+/** The variables that a session lacks, each with the value that it needs. */
+function lackingOf(needed: Variables, shown: readonly ShownVariable[]): string[] {
+  const values = new Map(shown.map((row) => [row.Variable_name, row.Value]));
+  return Object.entries(needed)
+    .filter(([name, value]) => {
+      const isOfOtherProduct = name in BY_PRODUCT && !values.has(name);
+      return !isOfOtherProduct && values.get(name) !== value;
+    })
+    .map(([name, value]) => `${name}=${value}`);
 }
 
 /** @throws UnfitSession when the server answered a statement within a transaction: nothing of it is committed */
@@ -103,25 +117,25 @@ export function requireNoTransaction(answer: unknown): void {
 const IN_TRANSACTION = 1;
 
 /** A row of `SHOW VARIABLES`. */
-interface Shown {
+interface ShownVariable {
   readonly Variable_name: string;
   readonly Value: string;
 }
 
 /** The time limits stand in comments that only their product reads. */
-function setting(variables: Variables): string {
-  const pairs = Object.entries(variables).map(([name, value]) => `SESSION ${name} = ${quoted(value)}`);
+function setStatement(variables: Variables): string {
+  const pairs = Object.entries(variables).map(([name, value]) => `SESSION ${name} = ${literalOf(value)}`);
   const limits =
     '/*!80000 , SESSION max_execution_time = 0 */ /*M!100000 , SESSION max_statement_time = 0 */';
   return `SET NAMES utf8mb4, ${pairs.join(', ')} ${limits}`;
 }
 
 /** Not `SELECT @@name`, which fails for a name that the server lacks, and which proxies send to a reader. */
-function showing(names: readonly string[]): string {
+function showStatement(names: readonly string[]): string {
   return `SHOW SESSION VARIABLES WHERE Variable_name IN (${names.map((name) => `'${name}'`).join(', ')})`;
 }
 
-/** Numbers and keywords stand for themselves. */
-function quoted(value: string): string {
+/** A value as `SET` takes it. Numbers and keywords stand for themselves. */
+function literalOf(value: string): string {
   return /^\w+$/.test(value) ? value : `'${value}'`;
 }

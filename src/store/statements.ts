@@ -1,10 +1,12 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { CancelledBeforeSend, isWanted, type Waiting } from './batch.js';
+import type { ResultSetHeader } from 'mysql2';
+import { inAttempts } from './attempts.js';
+import { CancelledBeforeSend, isWanted } from './batch.js';
 import { addressOf, discard, type Engine, engineOf } from './database.js';
 import { classify, DatabaseError, storeUnavailable, translate, UnfitSession } from './driver-errors.js';
 import { insertOf, type Row, selectOfIds, selectOfValues, type UniqueValues } from './route-row.js';
 import { requireNoTransaction } from './session.js';
+import type { SentStatement, ServedCall, StatementObservers } from './statement-observers.js';
 
 /** What differs between the engines. */
 interface Dialect {
@@ -23,11 +25,11 @@ const DIALECTS: Record<Engine, Dialect> = {
     // Whatever its `completion_type`: no other transaction follows, and the connection stays.
     commit: 'commit and no chain no release',
     hasStored(answer, rows) {
-      const [{ insertId, affectedRows, ...status }] = answer as [Record<'insertId' | 'affectedRows', number>];
+      const [header] = answer as [ResultSetHeader];
       // Behind a proxy, this server need not be the one whose session was read back.
-      requireNoTransaction(status);
+      requireNoTransaction(header);
       // Either would do, but a proxy may drop the id, and change the flag by which rows are counted.
-      return insertId === 0 && affectedRows >= rows;
+      return header.insertId === 0 && header.affectedRows >= rows;
     },
     rowsIn: (answer) => (answer as [Row[]])[0],
   },
@@ -48,20 +50,14 @@ const CHECK_LIMIT_MS = 2_000;
  */
 const TABLE_LOCK_MS = 2_900;
 
-/** A call that a statement serves. */
-export interface ServedCall extends Waiting {
-  /** The values that the observers captured when the call began to wait. */
-  readonly captured: Captured;
-}
-
 /** A call that wants a row to be stored. */
 export interface InsertCall extends ServedCall {
   /** The row, as `tupleOf` writes it. */
   readonly tuple: string;
 }
 
-/** How an `INSERT` ended for one of its rows. */
-export type Inserted =
+/** What the database says of the `INSERT` that has a row. */
+export type InsertAnswer =
   /** All of its rows are stored, or only some: the others are stored already, or their key or shape is. */
   | { readonly kind: 'all' | 'some'; readonly error?: undefined }
   /** The database refused one of the rows, or gave up waiting for its lock, and stored none of them. */
@@ -90,54 +86,60 @@ export class RouteStatements {
   /**
    * Inserts rows in one commit, but for those that are stored already, or whose key or shape is.
    *
-   * @returns how it ended, or an error, for each call in order
+   * @returns the answer, or an error, for each call in order
    */
-  async insert(calls: readonly InsertCall[]): Promise<(Inserted | Error)[]> {
-    let sent: readonly InsertCall[] = [];
-    let sentAt = 0;
-    try {
-      const insert = (attempt: number): Promise<'all' | 'some'> =>
-        this.#connected(calls, (connection, wanted) => {
-          sent = wanted;
-          sentAt = performance.now();
-          return this.#insertOnce(connection, sent, attempt);
-        });
-      const kind = await inAttempts(insert, this.#isAway);
-      const stored = new Set(sent);
-      return calls.map((call) => (stored.has(call) ? { kind } : new CancelledBeforeSend()));
-    } catch (error) {
-      const { kind } = classify(error);
-      const isTableLocked = kind === 'locked' && performance.now() - sentAt >= TABLE_LOCK_MS;
-      const isOfRow = kind === 'row refused' || (kind === 'locked' && !isTableLocked);
-      const translated = this.#translated(error);
-      return calls.map((call) => {
-        const failure = this.#failureOf(call, translated);
-        return isOfRow ? { kind, error: failure } : failure;
+  async insert(calls: readonly InsertCall[]): Promise<(InsertAnswer | Error)[]> {
+    const send = (attempt: number): Promise<(InsertAnswer | Error)[]> =>
+      this.#withConnection(calls, async (connection, wanted) => {
+        const answer = await this.#insertOnce(connection, wanted, attempt);
+        const sent = new Set(wanted);
+        return calls.map((call) =>
+          sent.has(call) ? this.#answerTo(call, answer) : new CancelledBeforeSend(),
+        );
       });
+    try {
+      return await inAttempts(send, this.#isAway);
+    } catch (error) {
+      const translated = this.#translate(error);
+      return calls.map((call) => this.#failureOf(call, translated));
     }
   }
 
+  /** @throws the driver's error, unless it concerns the rows alone */
   async #insertOnce(
     connection: object,
     calls: readonly InsertCall[],
     attempt: number,
-  ): Promise<'all' | 'some'> {
+  ): Promise<InsertAnswer> {
     const tuples = calls.map(({ tuple }) => tuple);
-    const query: PromiseLike<unknown> = this.#knex.raw(insertOf(tuples, this.#engine)).connection(connection);
+    const sentAt = performance.now();
     try {
-      const answer = await this.#observed(query, { operation: 'INSERT', attempt }, calls);
-      return DIALECTS[this.#engine].hasStored(answer, tuples.length) ? 'all' : 'some';
+      const answer = await this.#send(connection, insertOf(tuples, this.#engine), calls, {
+        operation: 'INSERT',
+        attempt,
+      });
+      return { kind: DIALECTS[this.#engine].hasStored(answer, tuples.length) ? 'all' : 'some' };
     } catch (error) {
       if (error instanceof UnfitSession) discard(connection);
-      if (classify(error).mayHaveStored === true) for (const call of calls) this.#perhapsStored.add(call);
+
+      const { kind, mayHaveStored } = classify(error);
+      if (mayHaveStored === true) for (const call of calls) this.#perhapsStored.add(call);
+
+      const isRowLocked = kind === 'locked' && performance.now() - sentAt < TABLE_LOCK_MS;
+      if (kind === 'row refused' || isRowLocked) return { kind, error: this.#translate(error) as Error };
       throw error;
     }
   }
 
+  #answerTo(call: InsertCall, answer: InsertAnswer): InsertAnswer {
+    if (answer.error === undefined) return answer;
+    return { kind: answer.kind, error: this.#failureOf(call, answer.error) };
+  }
+
   /** The rows with these identifiers, in any order. @param calls those that wait for the rows */
   withIds(ids: readonly string[], calls: readonly ServedCall[]): Promise<Row[]> {
-    return this.#answered(calls, (connection, wanted, attempt) =>
-      this.#selected(connection, selectOfIds(ids), wanted, attempt),
+    return this.#readWithRetries(calls, (connection, wanted, attempt) =>
+      this.#select(connection, selectOfIds(ids), wanted, attempt),
     );
   }
 
@@ -150,8 +152,8 @@ export class RouteStatements {
    * @throws the driver's error
    */
   lookUp(values: readonly UniqueValues[], calls: readonly ServedCall[]): Promise<Row[]> {
-    return this.#connected(calls, (connection, wanted) =>
-      this.#selected(connection, selectOfValues(values), wanted, 1),
+    return this.#withConnection(calls, (connection, wanted) =>
+      this.#select(connection, selectOfValues(values), wanted, 1),
     );
   }
 
@@ -160,9 +162,9 @@ export class RouteStatements {
    * transaction on it.
    */
   lookUpOnWriter(values: readonly UniqueValues[], calls: readonly ServedCall[]): Promise<Row[]> {
-    return this.#answered(calls, (connection, wanted, attempt) =>
+    return this.#readWithRetries(calls, (connection, wanted, attempt) =>
       this.#inTransaction(connection, () =>
-        this.#selected(connection, selectOfValues(values), wanted, attempt),
+        this.#select(connection, selectOfValues(values), wanted, attempt),
       ),
     );
   }
@@ -172,64 +174,54 @@ export class RouteStatements {
     try {
       await this.#knex('routes').select(this.#knex.raw('1')).limit(1).timeout(CHECK_LIMIT_MS);
     } catch (error) {
-      throw this.#translated(error);
+      throw this.#translate(error);
     }
   }
 
-  /** A driver's error as the rest of the service knows it. */
-  #translated(error: unknown): unknown {
-    return translate(error, addressOf(this.#knex));
+  /** The result of a read, retried as a whole. */
+  async #readWithRetries<Answer>(
+    calls: readonly ServedCall[],
+    read: (connection: object, wanted: readonly ServedCall[], attempt: number) => Promise<Answer>,
+  ): Promise<Answer> {
+    const send = (attempt: number): Promise<Answer> =>
+      this.#withConnection(calls, (connection, wanted) => read(connection, wanted, attempt));
+    try {
+      return await inAttempts(send, this.#isAway);
+    } catch (error) {
+      throw this.#translate(error);
+    }
   }
 
   /**
-   * The failure of one of several calls that an error ends. A refusal is the last word only on a row that no earlier
-   * attempt may have stored.
+   * Uses a connection of the pool for those of the calls that are wanted once there is one.
    *
-   * @param error as `#translated` returns it
+   * @throws CancelledBeforeSend when none of them is
    */
-  #failureOf(call: ServedCall, error: unknown): Error {
-    const isUnknown = error instanceof DatabaseError && this.#perhapsStored.has(call);
-    return isUnknown ? storeUnavailable(error) : (error as Error);
-  }
-
-  /** Uses a connection of the pool for those of the calls that are wanted once there is one. */
-  async #connected<Call extends ServedCall, Answer>(
+  async #withConnection<Call extends ServedCall, Answer>(
     calls: readonly Call[],
     use: (connection: object, wanted: readonly Call[]) => Promise<Answer>,
   ): Promise<Answer> {
     // An unwanted statement does not wait for a connection either.
-    wantedOf(calls);
+    if (!calls.some(isWanted)) throw new CancelledBeforeSend();
+
     const client = this.#knex.client as Knex.Client;
     const connection = (await client.acquireConnection()) as object;
     try {
-      return await use(connection, wantedOf(calls));
+      const wanted = calls.filter(isWanted);
+      if (wanted.length === 0) throw new CancelledBeforeSend();
+      return await use(connection, wanted);
     } finally {
       client.releaseConnection(connection);
     }
   }
 
-  /** The result of a read, retried as a whole. */
-  async #answered<Answer>(
-    calls: readonly ServedCall[],
-    read: (connection: object, wanted: readonly ServedCall[], attempt: number) => Promise<Answer>,
-  ): Promise<Answer> {
-    try {
-      const send = (attempt: number): Promise<Answer> =>
-        this.#connected(calls, (connection, wanted) => read(connection, wanted, attempt));
-      return await inAttempts(send, this.#isAway);
-    } catch (error) {
-      throw this.#translated(error);
-    }
-  }
-
-  async #selected(
+  async #select(
     connection: object,
     text: string,
     calls: readonly ServedCall[],
     attempt: number,
   ): Promise<Row[]> {
-    const query: PromiseLike<unknown> = this.#knex.raw(text).connection(connection);
-    const answer = await this.#observed(query, { operation: 'SELECT', attempt }, calls);
+    const answer = await this.#send(connection, text, calls, { operation: 'SELECT', attempt });
     return DIALECTS[this.#engine].rowsIn(answer);
   }
 
@@ -239,16 +231,15 @@ export class RouteStatements {
    * again.
    */
   async #inTransaction<Answer>(connection: object, read: () => Promise<Answer>): Promise<Answer> {
-    const send = async (text: string): Promise<void> => {
-      await this.#knex.raw(text).connection(connection);
-    };
     try {
-      await send('begin');
+      await this.#knex.raw('begin').connection(connection);
       const answer = await read();
-      // What has been read is good, however the transaction ends.
-      await send(DIALECTS[this.#engine].commit).catch(() => {
+      try {
+        await this.#knex.raw(DIALECTS[this.#engine].commit).connection(connection);
+      } catch {
+        // What has been read is good, however the transaction ends.
         discard(connection);
-      });
+      }
       return answer;
     } catch (error) {
       discard(connection);
@@ -256,136 +247,37 @@ export class RouteStatements {
     }
   }
 
-  async #observed<Answer>(
-    query: PromiseLike<Answer>,
-    statement: SentStatement,
+  /** Sends a statement that serves calls, and tells the observers. Resolves with what the driver returns. */
+  async #send(
+    connection: object,
+    text: string,
     calls: readonly ServedCall[],
-  ): Promise<Answer> {
+    statement: SentStatement,
+  ): Promise<unknown> {
     const end = this.#observers.begin(statement, calls);
     try {
-      const answer = await query;
+      const answer: unknown = await this.#knex.raw(text).connection(connection);
       end();
       return answer;
     } catch (error) {
-      end(this.#translated(error));
+      end(this.#translate(error));
       throw error;
     }
   }
-}
 
-/** The calls that still want their outcome. @throws CancelledBeforeSend when none of them does */
-function wantedOf<Call extends Waiting>(calls: readonly Call[]): readonly Call[] {
-  const wanted = calls.filter(isWanted);
-  if (wanted.length === 0) throw new CancelledBeforeSend();
-  return wanted;
-}
-
-/**
- * The most attempts of one statement. Their pauses add up to 1.6 to 3.3 s: as long as load balancers take to notice a
- * failover, and less than the default deadline of a call.
- */
-export const MAX_ATTEMPTS = 10;
-/**
- * The longest pause after the first attempt, in milliseconds: a deadlock is over by then. The limit doubles
- * with each attempt.
- */
-const FIRST_PAUSE_MS = 10;
-/** The upper limit of a pause, in milliseconds, so that the last attempts come in time for the waiting calls. */
-const LONGEST_PAUSE_MS = 1_000;
-
-/**
- * Retries a statement while a retry may succeed. Sending a statement that was already executed must do no harm.
- *
- * @param send receives the number of the attempt, from 1; throws to stop retrying when no caller waits any longer
- * @param isAway whether no retry is worth its wait
- * @param pauseOf how long to pause after an attempt, in milliseconds
- */
-export async function inAttempts<Answer>(
-  send: (attempt: number) => Promise<Answer>,
-  isAway: () => boolean,
-  pauseOf: (attempt: number) => number = pauseAfter,
-): Promise<Answer> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await send(attempt);
-    } catch (error) {
-      // A database that is unreachable at the first attempt is reported at once.
-      const { retry } = classify(error);
-      const again = retry === 'at once' || (attempt > 1 && retry === 'when reached');
-      if (!again || attempt === MAX_ATTEMPTS || isAway()) throw error;
-    }
-    await delay(pauseOf(attempt));
+  /** A driver's error as the rest of the service knows it. */
+  #translate(error: unknown): unknown {
+    return translate(error, addressOf(this.#knex));
   }
-}
 
-/**
- * The pause after an attempt, in milliseconds. Its second half is random, so that statements that failed together are
- * not retried together.
- *
- * @param random from 0 to 1
- */
-export function pauseAfter(attempt: number, random = Math.random()): number {
-  const longest = Math.min(FIRST_PAUSE_MS * 2 ** (attempt - 1), LONGEST_PAUSE_MS);
-  return (longest * (1 + random)) / 2;
-}
-
-/** Observes the statements that serve calls, as metrics and traces do. Neither method may throw. */
-export interface StatementObserver {
   /**
-   * Called when a call begins to wait for the database, in the call's own context.
+   * The failure of one of several calls that an error ends. A refusal is the last word only on a row that no earlier
+   * attempt may have stored.
    *
-   * @returns the value to link with the statements that serve the call
+   * @param error as `#translate` returns it
    */
-  capture?(): unknown;
-  /**
-   * Called when a statement is about to be sent on a connection.
-   *
-   * @returns a function that is called once, when the statement ends, with the error if it failed; the error holds no
-   *   SQL and no values
-   */
-  begin(statement: ObservedStatement): (error?: unknown) => void;
-}
-
-/** A statement that serves calls. Health checks of the database are not observed. */
-export interface ObservedStatement {
-  readonly operation: 'INSERT' | 'SELECT';
-  /** The number of calls that the statement serves. */
-  readonly batchSize: number;
-  /** The values that `capture` of the same observer returned for each call. */
-  readonly captured: readonly unknown[];
-  /** 1 for the first attempt. */
-  readonly attempt: number;
-}
-
-/** The values that each observer captured for one call, in the order of the observers. */
-type Captured = readonly unknown[];
-
-/** A statement as the store describes it to all of its observers. */
-type SentStatement = Omit<ObservedStatement, 'batchSize' | 'captured'>;
-
-const NONE: Captured = [];
-
-/** All observers of one store. */
-export class StatementObservers {
-  readonly #observers: readonly StatementObserver[];
-
-  constructor(observers: readonly StatementObserver[]) {
-    this.#observers = observers;
-  }
-
-  /** Must be called when a call begins to wait. */
-  capture(): Captured {
-    return this.#observers.length === 0 ? NONE : this.#observers.map((observer) => observer.capture?.());
-  }
-
-  /** Must be called when a statement is about to be sent; what it returns, when it ends, with the error if it failed. */
-  begin(statement: SentStatement, calls: readonly ServedCall[]): (error?: unknown) => void {
-    const ends = this.#observers.map((observer, i) => {
-      const captured = calls.map((call) => call.captured[i]);
-      return observer.begin({ ...statement, batchSize: calls.length, captured });
-    });
-    return (error) => {
-      for (const end of ends) end(error);
-    };
+  #failureOf(call: ServedCall, error: unknown): Error {
+    const isUnknown = error instanceof DatabaseError && this.#perhapsStored.has(call);
+    return isUnknown ? storeUnavailable(error) : (error as Error);
   }
 }

@@ -100,11 +100,11 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
   afterAll(() => database.close());
 
   const IN_PLACE = [
-    ['ignores', 'DO 0'],
-    ['refuses', 'SET SESSION no_such_variable = 1'],
+    ['ignores', 'DO 0', 'whatever this service sets'],
+    ['refuses', 'SET SESSION no_such_variable = 1', "since Unknown system variable 'no_such_variable'"],
   ] as const;
 
-  describe.each(IN_PLACE)('through a proxy that %s what it sets', (_, insteadOfSet) => {
+  describe.each(IN_PLACE)('through a proxy that %s what it sets', (_, insteadOfSet, cause) => {
     it.each(HOSTILE)(
       'is not used where it needs another %s, which the start names',
       async (name, statement) => {
@@ -124,6 +124,13 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
         await expect.poll(() => front.clients()).toBe(0);
       },
     );
+
+    it('is not used where it needs another lock_wait_timeout, and the start says why it lacks it', async () => {
+      const atLogin = [AS_NEEDED, 'SET SESSION lock_wait_timeout = 100'];
+      const front = await startSessionFront(database.port, { atLogin, insteadOfSet });
+      const started = reachOrExplain(database.connect(front.port), { waitMs: 20_000, log: () => undefined });
+      await expect(started).rejects.toThrow(`lack lock_wait_timeout=3, ${cause}`);
+    });
 
     it('is used where its defaults are as the service needs them', async () => {
       const front = await startSessionFront(database.port, { atLogin: [AS_NEEDED], insteadOfSet });

@@ -3,7 +3,7 @@ import { type Database, parseDatabaseUrl } from '../../src/settings/database-url
 import { openForCalls, openForMigrations } from '../../src/store/database.js';
 import { KnexRouteStore, type KnexRouteStoreOptions } from '../../src/store/knex-route-store.js';
 import { migrateUp } from '../../src/store/migrations.js';
-import type { ObservedStatement } from '../../src/store/statements.js';
+import type { ObservedStatement } from '../../src/store/statement-observers.js';
 import type { Engine } from './engine.js';
 import { throughPort } from './tcp-proxy.js';
 

@@ -9,7 +9,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { CallContext, Interceptor, Reply } from '../../calls/call.js';
 import { FAILURES } from '../../calls/failures.js';
 import type { DatabaseError } from '../../store/driver-errors.js';
-import type { ObservedStatement, StatementObserver } from '../../store/statements.js';
+import type { ObservedStatement, StatementObserver } from '../../store/statement-observers.js';
 
 /** The histogram buckets for durations, in seconds: from a response served from memory to the default deadline. */
 const SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];

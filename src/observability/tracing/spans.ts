@@ -27,7 +27,7 @@ import {
   TRACEPARENT,
   TRACESTATE,
 } from '../../calls/call.js';
-import type { ObservedStatement, StatementObserver } from '../../store/statements.js';
+import type { ObservedStatement, StatementObserver } from '../../store/statement-observers.js';
 
 /** The codes of server errors (semantic conventions, gRPC server spans, `rpc.response.status_code`). */
 const SERVER_FAULTS: ReadonlySet<status> = new Set([

@@ -17,7 +17,7 @@ import type { RequestObserver, Upstream } from '@route-registry/transcoder';
 import type { Logger } from 'pino';
 import { loggable } from '../../calls/call-log.js';
 import type { Interceptor } from '../../calls/call.js';
-import type { StatementObserver } from '../../store/statements.js';
+import type { StatementObserver } from '../../store/statement-observers.js';
 import { callSpans, requestSpans, statementSpans, type TracedDatabase, tracedUpstream } from './spans.js';
 
 /** The instrumentation scope of all spans. */

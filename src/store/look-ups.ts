@@ -1,0 +1,61 @@
+import type { Route } from '../registry/route.js';
+import { batched } from './batch.js';
+import { type RouteRecord, toRecord, type UniqueValues } from './route-row.js';
+import type { ServedCall } from './statement-observers.js';
+import type { RouteStatements } from './statements.js';
+
+/** A call that waits for the routes that have one of these values. */
+export interface LookUp extends ServedCall {
+  readonly values: UniqueValues;
+}
+
+/** Stored routes: each by its id, by `keyText` of its key, and by its shape. */
+export type FoundRoutes = ReadonlyMap<string | undefined, Route>;
+
+/** Looks routes up by their unique values. Look-ups that come together share a statement, and its result. */
+export class LookUps {
+  /** Finds every route, on the writer. A transaction keeps its connection for several round trips. */
+  readonly onWriter: (lookUp: LookUp) => Promise<FoundRoutes>;
+  /** Cheaper. It may miss routes, since a reader may lag behind the writer. @throws the driver's error */
+  readonly anywhere: (lookUp: LookUp) => Promise<FoundRoutes>;
+
+  constructor(rows: RouteStatements) {
+    this.onWriter = batched(
+      { maxConcurrent: 1, maxConcurrentWhenFull: 2 },
+      shareResult(rows.lookUpOnWriter.bind(rows)),
+    );
+    this.anywhere = batched(
+      { maxConcurrent: 2, maxConcurrentWhenFull: 4 },
+      shareResult(rows.lookUp.bind(rows)),
+    );
+  }
+}
+
+/** Makes one statement of several look-ups. All of them get the routes that any of them asks for. */
+function shareResult(send: RouteStatements['lookUp']) {
+  return async (lookUps: readonly LookUp[]): Promise<readonly FoundRoutes[]> => {
+    const rows = await send(
+      lookUps.map(({ values }) => values),
+      lookUps,
+    );
+    const found = new Map<string, Route>();
+    for (const record of rows.map(toRecord)) {
+      const { route } = record;
+      for (const text of [route.id, ...uniqueTextsOf(record)]) found.set(text, route);
+    }
+    return lookUps.map(() => found);
+  };
+}
+
+/** A text that two routes share only if they have the same caller and idempotency key; undefined without a key. */
+export function keyText({
+  caller,
+  idempotencyKey,
+}: Pick<RouteRecord, 'caller' | 'idempotencyKey'>): string | undefined {
+  return idempotencyKey === undefined ? undefined : `${caller.length} ${caller} ${idempotencyKey}`;
+}
+
+/** The key and the shape of a route, as texts that differ, also from every id. */
+export function uniqueTextsOf(record: Omit<RouteRecord, 'route'>): string[] {
+  return [keyText(record), record.shape].filter((text) => text !== undefined);
+}
