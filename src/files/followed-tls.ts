@@ -5,12 +5,22 @@ import { FollowedFiles } from './followed-files.js';
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
+/**
+ * What a connection may be encrypted with, in the words of OpenSSL: all of TLS 1.3, and of TLS 1.2 what has forward
+ * secrecy and authenticated encryption. HTTP/2 forbids most others (RFC 9113, section 9.2.2).
+ */
+const CIPHERS = [
+  ...['TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_128_GCM_SHA256'],
+  ...['ECDHE+AESGCM', 'ECDHE+CHACHA20'],
+].join(':');
+
 /** The contents of the files, checked to be usable together, for TLS 1.2 or later without renegotiation. */
 export interface TlsMaterial {
   readonly cert: Buffer | undefined;
   readonly key: Buffer | undefined;
   readonly ca: Buffer | undefined;
   readonly minVersion: 'TLSv1.2';
+  readonly ciphers: string;
   readonly secureOptions: number;
 }
 
@@ -87,7 +97,7 @@ function materialOf({ certFile, keyFile, caFile }: TlsFiles, contents: readonly 
   if (cert !== undefined && key !== undefined) checkPair(String(certFile), cert, String(keyFile), key);
   if (ca !== undefined) certificatesOf(String(caFile), ca);
   const secureOptions = constants.SSL_OP_NO_RENEGOTIATION;
-  const material = { cert, key, ca, minVersion: 'TLSv1.2', secureOptions } as const;
+  const material = { cert, key, ca, minVersion: 'TLSv1.2', ciphers: CIPHERS, secureOptions } as const;
   // Refuses what passes the checks above but a server would reject later, such as a key that is too short.
   createSecureContext(material);
   return material;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { httpRequest, type HttpResponse } from '../../packages/transcoder/test/support/http-request.js';
 import type { Response as Described } from '@route-registry/transcoder/openapi';
-import { openApi } from '../support/openapi.js';
+import { checkResponse, openApi } from '../support/openapi.js';
 import { type Service, startService, tokenFor } from '../support/service.js';
 
 const LISTED = 'https://app.example.com';
@@ -106,7 +106,7 @@ describe('a service with CORS_ORIGINS', () => {
     expect(options).toMatchObject({ status: 204, headers: { allow: METHODS } });
   });
 
-  it('declares that a cacheable response varies by token and origin', async () => {
+  it('declares that a cacheable response varies by token and origin, as the document says', async () => {
     const headers = { origin: LISTED, authorization: `Bearer ${tokenFor()}` };
     const created = await httpRequest(origin, {
       method: 'POST',
@@ -116,6 +116,12 @@ describe('a service with CORS_ORIGINS', () => {
     });
     const got = await httpRequest(origin, { path: String(created.headers.location), headers });
     expect(got).toMatchObject({ status: 200, headers: { vary: 'Origin, Authorization' } });
+
+    const { authorization } = headers;
+    await checkResponse(
+      'GET',
+      await fetch(origin + String(created.headers.location), { headers: { authorization } }),
+    );
   });
 });
 

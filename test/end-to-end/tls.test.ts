@@ -1,8 +1,9 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
+import { createServer, getCiphers } from 'node:tls';
 import { status } from '@grpc/grpc-js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Pair } from '../support/certificates.js';
 import { MountedFiles } from '../support/mounted-files.js';
 import { runningService } from '../support/running-service.js';
@@ -11,6 +12,7 @@ import { negotiateAnew, secureGet, shakeHands } from '../support/tls-client.js';
 import {
   byName,
   authority,
+  elliptic,
   elsewhere,
   expired,
   first,
@@ -76,6 +78,24 @@ describe.each([
       code: 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION',
     });
     await negotiateAnew(await shakeHands(service[target], { ...options, maxVersion: 'TLSv1.2' }));
+  });
+
+  it.each([
+    ['RSA', 'rsa', first],
+    ['ECDSA', 'ecdsa', elliptic],
+  ] as const)('of TLS 1.2, takes ECDHE with AEAD alone for an %s certificate', async (_name, kind, pair) => {
+    const { service } = await startSecured({}, new MountedFiles({ ...pair }));
+    const taken = await Promise.all(
+      getCiphers().map(async (cipher) => {
+        const pinned = { maxVersion: 'TLSv1.2', ciphers: `${cipher.toUpperCase()}:@SECLEVEL=0` } as const;
+        return shakeHands(service[target], { ...options, ...pinned }).then(
+          () => [cipher],
+          () => [],
+        );
+      }),
+    );
+    const ciphers = ['aes128-gcm-sha256', 'aes256-gcm-sha384', 'chacha20-poly1305'];
+    expect(taken.flat().sort()).toEqual(ciphers.map((each) => `ecdhe-${kind}-${each}`));
   });
 
   it('refuses a client that speaks only another protocol, or no TLS, and logs nothing', async () => {
@@ -223,6 +243,19 @@ describe('a separate gateway', () => {
     const files = new MountedFiles({ ca: authority.cert });
     const app = await startGateway(service.grpcAddress, { GRPC_UPSTREAM_CA_FILE: files.path('ca') });
     expect(await statusOf(app)).toBe(503);
+  });
+
+  it('agrees with no server on a cipher without AEAD', async () => {
+    const options = { ...first, ALPNProtocols: ['h2'], maxVersion: 'TLSv1.2' } as const;
+    const server = createServer({ ...options, ciphers: 'ECDHE-RSA-AES256-SHA384' }).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    const refused = once(server, 'tlsClientError');
+    await once(server, 'listening');
+    const files = new MountedFiles({ ca: authority.cert });
+    const target = `localhost:${(server.address() as AddressInfo).port}`;
+    const app = await startGateway(target, { GRPC_UPSTREAM_CA_FILE: files.path('ca') });
+    expect(await statusOf(app)).toBe(503);
+    expect(await refused).toMatchObject([{ code: 'ERR_SSL_NO_SHARED_CIPHER' }, expect.anything()]);
   });
 
   it('trusts no private authority by default', async () => {

@@ -36,6 +36,7 @@ export const samples = [
     'a\u0085b',
   ],
   ...['😀 😀', 'é\u3000é', '12', '-1', '1.5', '1.', '"tag"', 'a\u0000b', '', 'GET', 'a/b'],
+  'Origin, Authorization',
 ];
 
 /** Whether each pattern matches each sample, in JavaScript with these flags. */

@@ -10,6 +10,7 @@ export const otherAuthority = createAuthority();
 /** Certificates for a server on loopback or for a client. */
 export const first = authority.issue();
 export const second = authority.issue();
+export const elliptic = authority.issueElliptic();
 export const ofOtherAuthority = otherAuthority.issue();
 export const expired = authority.issue({ validMs: -1_000 });
 /** A certificate for another host, by name and by address. */

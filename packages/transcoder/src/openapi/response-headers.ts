@@ -18,6 +18,12 @@ export function exactly(value: string): Schema {
   return { type: 'string', const: value };
 }
 
+/** The header `Vary` of a response that depends on this request header; CORS middleware in front adds another. */
+function dependence(name: string): Header {
+  const pattern = `^(.+, )?${name}$`;
+  return header('The request headers that the response depends on.', { type: 'string', pattern }, name);
+}
+
 const TEXT = { type: 'string' };
 const REQUEST_ID_TEXT =
   'The id of the call: the one in the request, or a new one. It is also in the log and in errors.';
@@ -33,9 +39,9 @@ const known = {
     { type: 'string', pattern: '^"[!#-~]+"$' },
     '"L_9GykOhU34DF0Q4b8xRcnJ9YAH"',
   ),
-  Vary: header('The request header that the response depends on.', exactly('Authorization')),
+  Vary: dependence('Authorization'),
   NoTransform: header(CACHING, exactly('no-store, no-transform')),
-  VaryAccept: header('The request header that the response depends on.', exactly('Accept')),
+  VaryAccept: dependence('Accept'),
   NoBuffering: header('Tells proxies to pass on each message as it comes.', exactly('no')),
   NoSniff: header('Tells browsers to keep to the content type.', exactly('nosniff')),
   // Without an example, since it begins with the base path.
