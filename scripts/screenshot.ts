@@ -3,7 +3,7 @@
 //   npm run screenshot -- [WIDTH] [FILE]     the README's picture by default, else the whole page
 import { writeFileSync } from 'node:fs';
 import { chromium } from 'playwright-core';
-import { openCreate, PICTURE, shownTexts } from '../test/support/docs-page.js';
+import { executeCreate, openCreate, PICTURE, shownTexts } from '../test/support/docs-page.js';
 import { findProgram } from '../test/support/programs.js';
 import { startService } from '../test/support/service.js';
 
@@ -18,8 +18,7 @@ const browser = await chromium.launch({
 try {
   const page = await browser.newPage({ viewport: { ...PICTURE.size, width: Number(width) } });
   const create = await openCreate(page, service.httpUrl);
-  await create.getByRole('button', { name: 'Execute' }).click();
-  await create.locator('.live-responses-table').waitFor();
+  await executeCreate(create);
   const texts = await shownTexts(page, PICTURE.size.height);
   await page.screenshot({ path: file, fullPage });
   if (!fullPage) writeFileSync(PICTURE.texts, texts);

@@ -106,6 +106,8 @@ describe.each(['', '/api/routes'])(
         await create.locator('.opblock-summary-control').click();
         await create.getByRole('button', { name: 'Execute' }).click();
         await create.locator('.live-responses-table').waitFor();
+        await create.locator('summary').first().click();
+        await create.locator('.headers-wrapper').waitFor();
         const words = await page.evaluate(wordsShown);
         const shown = words.map(({ word }) => word);
         const reasons = ['CONTENT_TYPE_UNSUPPORTED', 'UPSTREAM_UNAVAILABLE', 'TOKEN_MISSING'];
@@ -115,6 +117,31 @@ describe.each(['', '/api/routes'])(
         await page.close();
       },
     );
+
+    it('shows both operations of the contract within three screens, with the reasons of all errors', async () => {
+      const { page } = await open();
+      await page.setViewportSize(DESKTOP);
+      for (const name of ['createRoute', 'getRoute']) {
+        const operation = page.locator(`#operations-RouteService-${name}`);
+        await operation.locator('.opblock-summary-control').click();
+        await operation.getByRole('button', { name: 'Execute' }).waitFor();
+        await operation.getByText('SHUTTING_DOWN').waitFor();
+      }
+      const height = await page.evaluate(() => document.documentElement.scrollHeight);
+      expect(height).toBeLessThanOrEqual(3 * DESKTOP.height);
+      await page.close();
+    });
+
+    it('opens a response to its body and its headers', async () => {
+      const { page } = await open();
+      const create = page.locator('#operations-RouteService-createRoute');
+      await create.locator('.opblock-summary-control').click();
+      const response = create.locator('.response[data-code="401"]').first();
+      await response.getByText('Unauthorized').click();
+      await response.getByText('type.googleapis.com/google.rpc.ErrorInfo').first().waitFor();
+      await response.getByText('WWW-Authenticate').waitFor();
+      await page.close();
+    });
 
     it('explains in the Authorize dialog how to get a token', async () => {
       const { page } = await open();

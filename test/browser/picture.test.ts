@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { startChromium } from '../support/chromium.js';
-import { openCreate, PICTURE, shownTexts } from '../support/docs-page.js';
+import { executeCreate, openCreate, PICTURE, shownTexts } from '../support/docs-page.js';
 import { needs } from '../support/needs.js';
 import { startService } from '../support/service.js';
 
@@ -15,7 +15,7 @@ it(
     const browser = await startChromium();
     onTestFinished(() => browser.close());
     const page = await browser.newPage({ viewport: PICTURE.size });
-    await openCreate(page, service.httpUrl);
+    await executeCreate(await openCreate(page, service.httpUrl));
     const pictured = readFileSync(resolve(import.meta.dirname, '../..', PICTURE.texts), 'utf8');
     // The page renders an operation in steps, and how many texts fit a picture depends on the machine's fonts.
     await expect.poll(async () => (await shownTexts(page)).slice(0, pictured.length)).toBe(pictured);

@@ -4,8 +4,8 @@ import { tokenFor } from './service.js';
 /** The picture of `/docs` in the README, and the texts that it shows, one a line. `npm run screenshot` writes both. */
 export const PICTURE = {
   file: 'docs/docs-page.png',
-  texts: 'docs/docs-page.txt',
-  size: { width: 1_280, height: 800 },
+  texts: 'test/browser/picture.txt',
+  size: { width: 1_280, height: 990 },
 };
 
 /** Enters a token on the page. */
@@ -27,11 +27,29 @@ export async function openCreate(page: Page, httpUrl: string): Promise<Locator> 
   return create;
 }
 
-/** The texts that the page shows, one a line: those that begin above a height, in pixels; default: all. */
-export async function shownTexts(page: Page, above = Infinity): Promise<string> {
-  await page.evaluate(() => {
-    scrollTo(0, 0);
+/** Executes the create of `openCreate`, and scrolls to its request body, which its answer follows. */
+export async function executeCreate(create: Locator): Promise<void> {
+  await create.getByRole('button', { name: 'Execute' }).click();
+  await create.locator('.live-responses-table').waitFor();
+  await create.locator('.opblock-section-request-body').evaluate((element) => {
+    element.scrollIntoView();
   });
+}
+
+/** What differs at each call, and what stands for it. */
+const VARIABLE: readonly (readonly [RegExp, string])[] = [
+  [/eyJ[\w.-]+/g, 'TOKEN'],
+  [/127\.0\.0\.1:\d+/g, 'HOST'],
+  [/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/g, 'ID'],
+  [/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME'],
+];
+
+/**
+ * The texts that the page shows from the top of the window on, one a line, without what differs at each call.
+ *
+ * @param height how far down texts may begin, in pixels. Default: to the end of the page.
+ */
+export async function shownTexts(page: Page, height = Infinity): Promise<string> {
   const texts = await page.evaluate((limit) => {
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     const range = document.createRange();
@@ -39,10 +57,11 @@ export async function shownTexts(page: Page, above = Infinity): Promise<string> 
     while (walker.nextNode() !== null) {
       const { currentNode: text } = walker;
       range.selectNodeContents(text);
-      const { top, height } = range.getBoundingClientRect();
-      if (height > 0 && top < limit) found.push((text.textContent ?? '').trim());
+      const box = range.getBoundingClientRect();
+      if (box.height > 0 && box.top >= 0 && box.top < limit) found.push((text.textContent ?? '').trim());
     }
     return found.filter((text) => text !== '');
-  }, above);
-  return `${texts.join('\n')}\n`;
+  }, height);
+  const all = `${texts.join('\n')}\n`;
+  return VARIABLE.reduce((shown, [pattern, name]) => shown.replace(pattern, name), all);
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 // @ts-expect-error -- It has no types.
 import absolutePath from 'swagger-ui-dist/absolute-path.js';
+import { COMPACT_STYLE, FOLD_RESPONSES } from './compact-page.js';
 import type { Page } from './static-page.js';
 
 /** Allows only resources of the same origin, and `data:` images; no inline code and no framing. */
@@ -43,6 +44,7 @@ const html = (title: string): string => `<!doctype html>
 `;
 
 const SCRIPT = `'use strict';
+${FOLD_RESPONSES}
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const paint = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
 dark.addEventListener('change', paint);
@@ -86,7 +88,7 @@ SwaggerUIBundle({
   docExpansion: 'list',
   defaultModelsExpandDepth: 0,
   syntaxHighlight: { theme: 'nord' },
-  plugins: [keepingSlashes],
+  plugins: [keepingSlashes, foldResponses],
 });
 `;
 
@@ -105,7 +107,7 @@ html.dark-mode .swagger-ui .examples-select__section-label { color: #e4e6e6; }
 .swagger-ui .parameters-col_name, .swagger-ui .response-col_status { white-space: nowrap; }
 .swagger-ui .highlight-code pre { padding-bottom: 48px !important; }
 .swagger-ui .responses-wrapper pre, .swagger-ui .responses-wrapper pre * { white-space: pre !important; overflow-wrap: normal !important; word-break: normal !important; overflow-x: auto; }
-@media (max-width: 640px) {
+${COMPACT_STYLE}@media (max-width: 640px) {
   .swagger-ui thead { display: none; }
   .swagger-ui table.parameters, .swagger-ui table.parameters :is(tbody, tr, td), .swagger-ui table.responses-table, .swagger-ui table.responses-table :is(tbody, tr, td) { display: block; width: 100%; }
   .swagger-ui table tbody tr td:is(.parameters-col_name, .parameters-col_description, .response-col_status, .response-col_description) { padding: 2px 0; margin: 0; }
