@@ -135,14 +135,18 @@ export class StrictJson {
     return (json, found) => {
       if (!isObject(json)) return undefined;
       const target = reflect(message);
-      const names = new GivenNames();
+      let names: GivenNames | undefined;
       for (const name of Object.keys(json)) {
         if (found.isFull) break;
         const value = json[name] as SentJson;
         const member = members.get(name);
-        const rival = member?.mayHaveRival === true ? names.rivalOf(member, name, value) : undefined;
-        if (member === undefined) this.#readUnknown(name, value, found);
-        else if (rival === undefined) readMember(target, member, value, found);
+        if (member === undefined) {
+          this.#readUnknown(name, value, found);
+          continue;
+        }
+        if (member.mayHaveRival) names ??= new GivenNames();
+        const rival = names?.rivalOf(member, name, value);
+        if (rival === undefined) readMember(target, member, value, found);
         else refuseBoth(found, member.field, rival);
       }
       return target;
@@ -293,10 +297,9 @@ function listReader(field: Extract<DescField, { fieldKind: 'list' }>, read: Read
     const put = (value: unknown): void => {
       list.add(value);
     };
-    for (const [index, item] of json.entries()) {
-      if (found.isFull) return;
+    for (let index = 0; index < json.length && !found.isFull; index += 1) {
       found.enter('item', index);
-      readValue(field, read, item, found, put);
+      readValue(field, read, json[index] as SentJson, found, put);
       found.leave();
     }
   };

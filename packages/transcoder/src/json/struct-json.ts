@@ -56,10 +56,9 @@ function fillStruct({ fields }: Struct, json: SentObject, found: Violations): vo
 }
 
 function fillList({ values }: ListValue, json: readonly SentJson[], found: Violations): void {
-  for (const [index, item] of json.entries()) {
-    if (found.isFull) return;
+  for (let index = 0; index < json.length && !found.isFull; index += 1) {
     found.enter('item', index);
-    values.push(valueOf(item, found));
+    values.push(valueOf(json[index] as SentJson, found));
     found.leave();
   }
 }

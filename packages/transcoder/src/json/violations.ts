@@ -54,6 +54,11 @@ export class Violations implements Iterable<FieldViolation> {
     this.#found.push({ kinds: [...this.#kinds], steps: [...this.#steps], describe });
   }
 
+  /** The description of the first violation; undefined if there is none. */
+  firstDescription(): string | undefined {
+    return this.#found[0]?.describe();
+  }
+
   *[Symbol.iterator](): Generator<FieldViolation> {
     for (const violation of this.#found)
       yield { field: pathOf(violation), description: violation.describe() };

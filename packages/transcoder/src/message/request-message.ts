@@ -139,8 +139,8 @@ export class RequestMessages {
       holder = holder.get(parent) as ReflectMessage;
     }
     this.#texts.readField(holder, field, json, found);
-    const [violation] = found;
-    return violation && { field: name, description: violation.description };
+    const description = found.firstDescription();
+    return description === undefined ? undefined : { field: name, description };
   }
 
   /** Sets a field that the body has set: the path may repeat the body, but not contradict it. */
@@ -201,6 +201,7 @@ function givenByBody({ body }: Binding, json: SentJson | undefined): SentJson | 
 
 /** Whether the JSON form of a request message gives a field a value. */
 function isIn(given: SentJson | undefined, { parents, field }: FieldTarget): boolean {
+  if (given === undefined) return false;
   const value = [...parents, field].reduce(memberFor, given);
   return value !== undefined && value !== null;
 }
@@ -221,8 +222,8 @@ function refusedMember(
   { parents, field }: FieldTarget,
   given: SentJson | undefined,
 ): FieldViolation | undefined {
+  if (field.oneof === undefined && parents.every(({ oneof }) => oneof === undefined)) return undefined;
   const steps = [...parents, field];
-  if (steps.every(({ oneof }) => oneof === undefined)) return undefined;
   let holder = request;
   let inBody = given;
   for (const [index, step] of steps.entries()) {
