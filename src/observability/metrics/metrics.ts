@@ -18,6 +18,33 @@ interface CacheFigures {
   readonly bytes?: number;
 }
 
+const CACHE_METRICS = [
+  {
+    type: Counter,
+    name: 'route_registry_cache_hits_total',
+    help: 'Look-ups that a cache has answered.',
+    figure: 'hits',
+  },
+  {
+    type: Counter,
+    name: 'route_registry_cache_misses_total',
+    help: 'Look-ups that a cache could not answer.',
+    figure: 'misses',
+  },
+  {
+    type: Gauge,
+    name: 'route_registry_cache_entries',
+    help: 'Entries that a cache can answer from now.',
+    figure: 'entries',
+  },
+  {
+    type: Gauge,
+    name: 'route_registry_cache_bytes',
+    help: 'What the entries of a cache count, in bytes, for caches that know.',
+    figure: 'bytes',
+  },
+] as const;
+
 /** One value of a metric, with its labels. */
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number];
 
@@ -86,14 +113,8 @@ export class Metrics {
         const { [figure]: value } = figures();
         return value === undefined ? [] : [[{ cache }, value] as const];
       });
-    const hits = 'Look-ups that a cache has answered.';
-    this.#add(Counter, 'route_registry_cache_hits_total', hits, ['cache'], samples('hits'));
-    const missed = 'Look-ups that a cache could not answer.';
-    this.#add(Counter, 'route_registry_cache_misses_total', missed, ['cache'], samples('misses'));
-    const held = 'Entries that a cache can answer from now.';
-    this.#add(Gauge, 'route_registry_cache_entries', held, ['cache'], samples('entries'));
-    const size = 'What the entries of a cache count, in bytes, for caches that know.';
-    this.#add(Gauge, 'route_registry_cache_bytes', size, ['cache'], samples('bytes'));
+    for (const { type, name, help, figure } of CACHE_METRICS)
+      this.#add(type, name, help, ['cache'], samples(figure));
   }
 
   /** Adds the numbers of log lines that were left out, by kind. */
