@@ -34,7 +34,7 @@ const ALLOWED: Readonly<
     packages: ['@route-registry/transcoder', '@grpc/grpc-js', 'cors', 'express'],
   },
   openapi: {
-    modules: ['registry', 'grpc', 'gateway', 'gen'],
+    modules: ['calls', 'registry', 'grpc', 'gateway', 'gen'],
     packages: ['@route-registry/transcoder'],
   },
   observability: { modules: ['calls', 'store'], packages: ['@route-registry/transcoder', 'prom-client'] },

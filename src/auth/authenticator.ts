@@ -1,6 +1,4 @@
-import { hash } from 'node:crypto';
 import jsonwebtoken from 'jsonwebtoken';
-import { LRUCache } from 'lru-cache';
 import { ALGORITHM_NOT_ALLOWED, type TrustedKey, trustPublicKey, trustSecret } from './keys.js';
 import { type ClaimNames, type Claims, readClaims } from './claims.js';
 import type { RemoteKeySet } from './remote-key-set.js';
@@ -58,12 +56,11 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const findKeys = openKeys(options.key);
 
   /** Why the key does not verify the token, as a sentence; undefined if it does. */
-  function findFault(
-    token: string,
-    sent: number,
-    { key, algorithms, signatureBytes = sent }: TrustedKey,
-  ): string | undefined {
-    if (sent !== signatureBytes) return WRONG_SIGNATURE;
+  function faultBy(trusted: TrustedKey, token: string, signatureBytes: number): string | undefined {
+    const { key, algorithms } = trusted;
+    if (trusted.signatureBytes !== undefined && trusted.signatureBytes !== signatureBytes)
+      return WRONG_SIGNATURE;
+
     const clock = { clockTimestamp: now() / 1000, clockTolerance: CLOCK_TOLERANCE_S };
     try {
       jsonwebtoken.verify(token, key, { algorithms, issuer, ...clock });
@@ -73,25 +70,26 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     }
   }
 
-  function verify(
+  /** Why none of the keys verifies the token, as a sentence; undefined if one does. */
+  function faultByAll(
+    keys: readonly TrustedKey[],
     token: string,
     signatureBytes: number,
-    claims: Claims,
-    keys: readonly TrustedKey[],
-  ): AuthResult {
+  ): string | undefined {
     for (const key of keys) {
-      const fault = findFault(token, signatureBytes, key);
-      if (fault === undefined) {
-        // Not by jsonwebtoken, which knows no claim that stands in for aud.
-        if (!claims.audiences.some((each) => audiences.includes(each)))
-          return tokenInvalid(`The token's ${claims.audienceClaim} claim does not name this service.`);
-        const { sub: subject, scopes, exp } = claims;
-        return { ok: true, caller: { subject, scopes }, rememberUntilMs: exp * 1000 };
-      }
+      const fault = faultBy(key, token, signatureBytes);
       // Any other fault lies in the token itself, so the other keys would not accept it either.
-      if (fault !== WRONG_SIGNATURE) return tokenInvalid(fault);
+      if (fault !== WRONG_SIGNATURE) return fault;
     }
-    return tokenInvalid(WRONG_SIGNATURE);
+    return WRONG_SIGNATURE;
+  }
+
+  /** The caller that the claims of a verified token name. */
+  function admit({ sub: subject, scopes, exp, audiences: named, audienceClaim }: Claims): AuthResult {
+    // Not by jsonwebtoken, which knows no claim that stands in for aud.
+    if (!named.some((audience) => audiences.includes(audience)))
+      return tokenInvalid(`The token's ${audienceClaim} claim does not name this service.`);
+    return { ok: true, caller: { subject, scopes }, rememberUntilMs: exp * 1000 };
   }
 
   return {
@@ -102,10 +100,14 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       if ('reason' in jwt) return jwt;
       const claims = readClaims(jwt.payload, options);
       if ('reason' in claims) return claims;
-      const judge = (found: FoundKeys) =>
-        'reason' in found ? found : verify(token, jwt.signatureBytes, claims, found);
+
+      const verify = (found: FoundKeys): AuthResult => {
+        if ('reason' in found) return found;
+        const fault = faultByAll(found, token, jwt.signatureBytes);
+        return fault === undefined ? admit(claims) : tokenInvalid(fault);
+      };
       const found = findKeys(jwt.header);
-      return found instanceof Promise ? found.then(judge) : judge(found);
+      return found instanceof Promise ? found.then(verify) : verify(found);
     },
   };
 }
@@ -115,16 +117,16 @@ type FoundKeys = readonly TrustedKey[] | Refusal;
 type FindKeys = (header: JsonObject) => FoundKeys | Promise<FoundKeys>;
 
 function openKeys(key: VerificationKey): FindKeys {
-  if (key.kind === 'secrets') return offer(key.secrets.map(trustSecret));
-  if (key.kind === 'publicKey') return offer([trustPublicKey(key.pem)]);
+  if (key.kind === 'secrets') return findAmong(key.secrets.map(trustSecret));
+  if (key.kind === 'publicKey') return findAmong([trustPublicKey(key.pem)]);
   return (header) => key.keySet.find(header);
 }
 
-/** Finds keys that never change: those that allow the token's `alg`. */
-function offer(keys: readonly TrustedKey[]): FindKeys {
+/** Finds those of some keys, which never change, that allow the token's `alg`. */
+function findAmong(keys: readonly TrustedKey[]): FindKeys {
   if (keys.length === 0) throw new Error('There is no secret.');
   return ({ alg }) => {
-    const allowed = keys.filter(({ algorithms }) => algorithms.some((each) => each === alg));
+    const allowed = keys.filter(({ algorithms }) => algorithms.some((algorithm) => algorithm === alg));
     return allowed.length > 0 ? allowed : tokenInvalid(ALGORITHM_NOT_ALLOWED);
   };
 }
@@ -141,62 +143,4 @@ function explain(error: unknown): string {
   if (message === 'jwt signature is required') return 'The token has no signature.';
   if (message.startsWith('jwt issuer invalid')) return "The token's iss claim is not the expected issuer.";
   return WRONG_SIGNATURE;
-}
-
-/** The maximum number of cached tokens, which take about 5 MB. */
-const MAX_TOKENS = 10_000;
-
-/** The scheme in any spelling, normalized in keys: otherwise a caller could fill the cache with one token. */
-const SCHEME = /^bearer +/i;
-
-type Accepted = AuthResult & { readonly ok: true };
-
-/** An authenticator with a cache of accepted tokens. */
-export interface RememberingAuthenticator extends Authenticator {
-  /** The cache's hits and misses so far, and its current number of entries. */
-  readonly remembered: { readonly hits: number; readonly misses: number; readonly entries: number };
-}
-
-/**
- * Caches accepted tokens by their SHA-256, each until its `rememberUntilMs`, to avoid verifying a token for every call.
- * Refusals are not cached.
- *
- * @param now milliseconds since the epoch
- * @param keys what the tokens are verified by: another value empties the cache. Default: always the same
- */
-export function rememberTokens(
-  authenticator: Authenticator,
-  now: () => number = Date.now,
-  keys: () => object | undefined = () => undefined,
-): RememberingAuthenticator {
-  let hits = 0;
-  let misses = 0;
-  let verifiedBy = keys();
-  const accepted = new LRUCache<string, Accepted>({ max: MAX_TOKENS });
-
-  function remember(key: string, result: AuthResult): AuthResult {
-    if (result.ok && result.rememberUntilMs > now()) accepted.set(key, result);
-    return result;
-  }
-
-  return {
-    authenticate(authorization) {
-      if (authorization === '') return authenticator.authenticate(authorization);
-      const current = keys();
-      if (current !== verifiedBy) accepted.clear();
-      verifiedBy = current;
-      const key = hash('sha256', authorization.replace(SCHEME, 'Bearer '), 'base64');
-      const known = accepted.get(key);
-      if (known !== undefined && known.rememberUntilMs > now()) {
-        hits++;
-        return known;
-      }
-      misses++;
-      const result = authenticator.authenticate(authorization);
-      return result instanceof Promise ? result.then((late) => remember(key, late)) : remember(key, result);
-    },
-    get remembered() {
-      return { hits, misses, entries: accepted.size };
-    },
-  };
 }

@@ -32,6 +32,11 @@ export const FAILURES: Readonly<Record<Reason, { readonly code: status; readonly
   STORE_UNAVAILABLE: { code: status.UNAVAILABLE },
 };
 
+/** The name of a failure's status code, such as `NOT_FOUND`. */
+export function codeNameOf(reason: Reason): Exclude<keyof typeof status, 'OK'> {
+  return status[FAILURES[reason].code] as Exclude<keyof typeof status, 'OK'>;
+}
+
 /** The service has reached a limit on its work. @param why a sentence */
 export function overloaded(why: string): Failure<CallReason> {
   return new Failure<CallReason>('OVERLOADED', `The service is overloaded. ${why} Try again in a second.`);

@@ -2,7 +2,6 @@ import {
   constants,
   type Http2Server,
   type Http2Session,
-  type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
@@ -34,14 +33,6 @@ interface ConnectionsOptions
   /** Called with the reason when the server ends a connection because of a client's error. Default: not called. */
   readonly onError?: ((reason: string) => void) | undefined;
 }
-
-/** The arguments of Node's `stream` event; `rawHeaders` alternates names and values. */
-export type StreamEvent = [
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
-  flags: number,
-  rawHeaders: string[],
-];
 
 /** The connections of an HTTP/2 server. Limits their number, streams and time, and closes them. */
 export class Connections {
@@ -124,25 +115,45 @@ export class Connections {
   }
 
   /**
-   * Accepts a new stream, or resets it: with REFUSED_STREAM if too many are open, with ENHANCE_YOUR_CALM if its request
-   * head is too long.
+   * Accepts the new stream of a unary call, or resets it: with REFUSED_STREAM if too many are open, with
+   * ENHANCE_YOUR_CALM if its head is too long.
    *
-   * @param requestMs how long the request of a streaming call may take, in milliseconds; undefined for a unary call
-   * @returns the connection of a stream that may be used
+   * @param rawHeaders its head: alternating names and values
+   * @returns the connection of a stream that was accepted
    */
-  take([stream, , , rawHeaders]: StreamEvent, requestMs: number | undefined): Connection | undefined {
+  takeCall(stream: ServerHttp2Stream, rawHeaders: readonly string[]): Connection | undefined {
+    const connection = this.#connectionOf(stream);
+    if (connection === undefined) return undefined;
+
+    connection.addCall(stream, clock());
+    this.#withCalls.add(connection);
+    return acceptHead(stream, rawHeaders) ? connection : undefined;
+  }
+
+  /**
+   * Accepts or resets the new stream of a streaming call, as `takeCall` does.
+   *
+   * @param requestMs how long the request may take, in milliseconds
+   */
+  takeStreamingCall(
+    stream: ServerHttp2Stream,
+    rawHeaders: readonly string[],
+    requestMs: number,
+  ): Connection | undefined {
+    const connection = this.#connectionOf(stream);
+    if (connection === undefined) return undefined;
+
+    connection.addStreamingCall(stream, clock(), requestMs);
+    return acceptHead(stream, rawHeaders) ? connection : undefined;
+  }
+
+  /** The connection that a new stream is on; undefined, with the stream reset, if there are too many streams. */
+  #connectionOf(stream: ServerHttp2Stream): Connection | undefined {
     const connection = this.#ofSession.get(stream.session);
-    if (connection === undefined || this.#streams.count >= this.#options.mostStreams) {
-      stream.close(constants.NGHTTP2_REFUSED_STREAM);
-      return undefined;
-    }
-    if (requestMs !== undefined) connection.addStreamingCall(stream, clock(), requestMs);
-    else {
-      connection.addCall(stream, clock());
-      this.#withCalls.add(connection);
-    }
-    if (isTooLong(rawHeaders)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-    return stream.closed ? undefined : connection;
+    if (connection !== undefined && this.#streams.count < this.#options.mostStreams) return connection;
+
+    stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    return undefined;
   }
 
   /**
@@ -200,6 +211,20 @@ export class Connections {
   #announce(connection: Connection, share: number): void {
     if (connection.setMaxConcurrentStreams(share)) this.#arrived.delete(connection);
   }
+}
+
+/**
+ * Resets a new stream if its head is too long. The stream is counted already: it takes up memory until it has closed.
+ *
+ * @returns whether the stream may be used
+ */
+function acceptHead(stream: ServerHttp2Stream, rawHeaders: readonly string[]): boolean {
+  // Its client has reset it right after the head.
+  if (stream.closed) return false;
+  if (!isTooLong(rawHeaders)) return true;
+
+  stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  return false;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { lstat, rm } from 'node:fs/promises';
-import { constants, type Http2Server, type ServerHttp2Stream } from 'node:http2';
+import { constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { connect } from 'node:net';
 import type { SecureContextOptions } from 'node:tls';
 import { Server, ServerCredentials, type ServerOptions } from '@grpc/grpc-js';
@@ -10,7 +10,7 @@ import { serviceNamesOf } from '../calls/service.js';
 import type { Limits } from '../settings/config.js';
 import { areOfCall, prepareForGrpcJs, UNKNOWN_METHOD } from './call-headers.js';
 import type { Connection, ConnectionTimes } from './connection.js';
-import { Connections, type StreamEvent } from './connections.js';
+import { Connections } from './connections.js';
 import { addWatchTo, type Health, WATCH_PATH } from './health.js';
 import { http2ServersOf } from './http2-servers.js';
 import { addReflectionTo, REFLECTION_PATHS } from './reflection.js';
@@ -119,10 +119,14 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   });
   for (const listener of http2ServersOf(server)) {
     connections.attach(listener);
-    filterStreams(listener, (event) => {
-      const [stream, headers] = event;
-      const connection = connections.take(event, requestMsOfStreaming.get(String(headers[':path'])));
+    filterStreams(listener, (stream, headers, _flags, rawHeaders) => {
+      const requestMs = requestMsOfStreaming.get(String(headers[':path']));
+      const connection =
+        requestMs === undefined
+          ? connections.takeCall(stream, rawHeaders)
+          : connections.takeStreamingCall(stream, rawHeaders, requestMs);
       if (connection === undefined) return false;
+
       if (!areOfCall(headers)) {
         stream.respond({ ':status': constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE }, { endStream: true });
         return false;
@@ -209,12 +213,20 @@ async function removeDeadSocket(path: string): Promise<void> {
   }
 }
 
+/** The arguments of Node's `stream` event; `rawHeaders` alternates names and values. */
+type StreamEvent = [
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  flags: number,
+  rawHeaders: string[],
+];
+
 /** Passes to grpc-js's listeners only the streams that `admits` accepts. */
-function filterStreams(listener: Http2Server, admits: (event: StreamEvent) => boolean): void {
+function filterStreams(listener: Http2Server, admits: (...event: StreamEvent) => boolean): void {
   const listeners = listener.listeners('stream');
   listener.removeAllListeners('stream').on('stream', (...event: StreamEvent) => {
     // Without a listener, the reset of a stream that grpc-js never sees would be an uncaught error.
-    if (admits(event)) for (const each of listeners) each.apply(listener, event);
+    if (admits(...event)) for (const pass of listeners) pass.apply(listener, event);
     else event[0].on('error', () => undefined);
   });
 }

@@ -1,10 +1,6 @@
 import type { Logger } from 'pino';
-import {
-  createAuthenticator,
-  type RememberingAuthenticator,
-  rememberTokens,
-  type VerificationKey,
-} from '../auth/authenticator.js';
+import { createAuthenticator, type VerificationKey } from '../auth/authenticator.js';
+import { type RememberingAuthenticator, rememberTokens } from '../auth/remembered-tokens.js';
 import { RemoteKeySet } from '../auth/remote-key-set.js';
 import { FollowedFiles } from '../files/followed-files.js';
 import { localSecret } from '../settings/local-secret.js';

@@ -9,6 +9,8 @@ import {
   type Response,
 } from '@route-registry/transcoder/openapi';
 import { documentPages, type Page } from '@route-registry/transcoder/page';
+import type { Reason } from '../calls/call.js';
+import { codeNameOf } from '../calls/failures.js';
 import { TRANSCODING } from '../gateway/transcoding.js';
 import { comments } from '../gen/comments.js';
 import { descriptorSet } from '../gen/descriptor-set.js';
@@ -191,15 +193,19 @@ function text(maxLength: number, syntax: RegExp) {
   return { minLength: 1, maxLength, pattern: syntax.source.replaceAll('\\/', '/') };
 }
 
+/** The reasons that every method may give, and those of the methods whose comments name them. */
+const OF_EVERY_METHOD: readonly Reason[] = [
+  'ROUTE_INVALID',
+  'TOKEN_INVALID',
+  'TOKEN_MISSING',
+  'SCOPE_MISSING',
+  'STORE_UNAVAILABLE',
+  'KEYS_UNAVAILABLE',
+];
+const OF_SOME_METHODS: readonly Reason[] = ['ROUTE_NOT_FOUND', 'ROUTE_EXISTS', 'REQUEST_ID_REUSED'];
+
 /** The server's failures by reason. */
-const failures: Readonly<Record<string, FailureFacts>> = {
-  ROUTE_INVALID: { code: 'INVALID_ARGUMENT', everywhere: true },
-  TOKEN_INVALID: { code: 'UNAUTHENTICATED', everywhere: true },
-  TOKEN_MISSING: { code: 'UNAUTHENTICATED', everywhere: true },
-  SCOPE_MISSING: { code: 'PERMISSION_DENIED', everywhere: true },
-  ROUTE_NOT_FOUND: { code: 'NOT_FOUND' },
-  ROUTE_EXISTS: { code: 'ALREADY_EXISTS' },
-  REQUEST_ID_REUSED: { code: 'ALREADY_EXISTS' },
-  STORE_UNAVAILABLE: { code: 'UNAVAILABLE', everywhere: true },
-  KEYS_UNAVAILABLE: { code: 'UNAVAILABLE', everywhere: true },
-};
+const failures: Readonly<Record<string, FailureFacts>> = Object.fromEntries([
+  ...OF_EVERY_METHOD.map((reason) => [reason, { code: codeNameOf(reason), everywhere: true }] as const),
+  ...OF_SOME_METHODS.map((reason) => [reason, { code: codeNameOf(reason) }] as const),
+]);

@@ -1,10 +1,7 @@
 import type { JsonWebKey, KeyObject } from 'node:crypto';
 import { onTestFinished } from 'vitest';
-import {
-  createAuthenticator,
-  type RememberingAuthenticator,
-  rememberTokens,
-} from '../../src/auth/authenticator.js';
+import { createAuthenticator } from '../../src/auth/authenticator.js';
+import { type RememberingAuthenticator, rememberTokens } from '../../src/auth/remembered-tokens.js';
 import { RemoteKeySet } from '../../src/auth/remote-key-set.js';
 import { FakeTime } from './fake-time.js';
 import { KeySetServer } from './key-set-server.js';

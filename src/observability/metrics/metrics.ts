@@ -18,8 +18,45 @@ interface CacheFigures {
   readonly bytes?: number;
 }
 
+const CACHE_METRICS = [
+  {
+    type: Counter,
+    name: 'route_registry_cache_hits_total',
+    help: 'Look-ups that a cache has answered.',
+    figure: 'hits',
+  },
+  {
+    type: Counter,
+    name: 'route_registry_cache_misses_total',
+    help: 'Look-ups that a cache could not answer.',
+    figure: 'misses',
+  },
+  {
+    type: Gauge,
+    name: 'route_registry_cache_entries',
+    help: 'Entries that a cache can answer from now.',
+    figure: 'entries',
+  },
+  {
+    type: Gauge,
+    name: 'route_registry_cache_bytes',
+    help: 'What the entries of a cache count, in bytes, for caches that know.',
+    figure: 'bytes',
+  },
+] as const;
+
 /** One value of a metric, with its labels. */
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number];
+
+/** A metric whose values are kept elsewhere. */
+interface ReadMetric {
+  readonly name: string;
+  readonly help: string;
+  /** Default: none. */
+  readonly labelNames?: readonly string[];
+  /** Its current values. */
+  readonly samples: () => readonly Sample[];
+}
 
 let ofProcess: Registry | undefined;
 
@@ -65,102 +102,126 @@ export class Metrics {
 
   /** Adds the connections to the database. */
   pool(figures: () => PoolFigures): void {
-    const connections = 'route_registry_database_connections';
-    this.#add(Gauge, connections, 'Connections to the database, used or free.', ['state'], () => {
-      const { used, free } = figures();
-      return [[{ state: 'used' }, used] as const, [{ state: 'free' }, free] as const];
+    this.#add(Gauge, {
+      name: 'route_registry_database_connections',
+      help: 'Connections to the database, used or free.',
+      labelNames: ['state'],
+      samples: () => {
+        const { used, free } = figures();
+        return [
+          [{ state: 'used' }, used],
+          [{ state: 'free' }, free],
+        ];
+      },
     });
-    const waiters = 'route_registry_database_connection_waiters';
-    this.#add(Gauge, waiters, 'Statements that wait for a free connection to the database.', [], () => [
-      [{}, figures().waiting],
-    ]);
+    this.#addValue(Gauge, {
+      name: 'route_registry_database_connection_waiters',
+      help: 'Statements that wait for a free connection to the database.',
+      value: () => figures().waiting,
+    });
   }
 
   /** Adds caches by name. Their figures are read at each scrape. */
   caches(caches: Readonly<Record<string, () => CacheFigures>>): void {
-    const others = this.#caches.size;
+    const known = this.#caches.size > 0;
     for (const [cache, figures] of Object.entries(caches)) this.#caches.set(cache, figures);
-    if (others > 0) return;
-    const samples = (figure: keyof CacheFigures) => (): Sample[] =>
+    // The metrics exist already, and read all caches.
+    if (known) return;
+
+    const samplesOf = (figure: keyof CacheFigures): Sample[] =>
       [...this.#caches].flatMap(([cache, figures]) => {
         const { [figure]: value } = figures();
         return value === undefined ? [] : [[{ cache }, value] as const];
       });
-    const hits = 'Look-ups that a cache has answered.';
-    this.#add(Counter, 'route_registry_cache_hits_total', hits, ['cache'], samples('hits'));
-    const missed = 'Look-ups that a cache could not answer.';
-    this.#add(Counter, 'route_registry_cache_misses_total', missed, ['cache'], samples('misses'));
-    const held = 'Entries that a cache can answer from now.';
-    this.#add(Gauge, 'route_registry_cache_entries', held, ['cache'], samples('entries'));
-    const size = 'What the entries of a cache count, in bytes, for caches that know.';
-    this.#add(Gauge, 'route_registry_cache_bytes', size, ['cache'], samples('bytes'));
+    for (const { type, figure, ...named } of CACHE_METRICS)
+      this.#add(type, { ...named, labelNames: ['cache'], samples: () => samplesOf(figure) });
   }
 
   /** Adds the numbers of log lines that were left out, by kind. */
   linesLeftOut(leftOut: Readonly<Record<string, number>>): void {
-    const help =
-      'Lines about refusals and causes that the log left out, since there were too many in a second.';
-    this.#add(Counter, 'route_registry_log_lines_left_out_total', help, ['kind'], () =>
-      Object.entries(leftOut).map(([kind, value]) => [{ kind }, value]),
-    );
+    this.#add(Counter, {
+      name: 'route_registry_log_lines_left_out_total',
+      help: 'Lines about refusals and causes that the log left out, since there were too many in a second.',
+      labelNames: ['kind'],
+      samples: () => Object.entries(leftOut).map(([kind, count]) => [{ kind }, count]),
+    });
   }
 
   /** Adds the number of calls that a separate gateway has let run although their clients had left. */
   callsLeftRunning(count: () => number): void {
-    const help = 'Calls of a separate gateway that ran to their end although their clients had left.';
-    this.#add(Counter, 'route_registry_calls_left_running_total', help, [], () => [[{}, count()]]);
+    this.#addValue(Counter, {
+      name: 'route_registry_calls_left_running_total',
+      help: 'Calls of a separate gateway that ran to their end although their clients had left.',
+      value: count,
+    });
   }
 
   /** Adds the readiness of the process with its checks, and whether it is stopping. */
   readiness(readiness: Readiness): void {
-    this.#add(Gauge, 'route_registry_ready', '1 while /readyz answers 200, else 0.', [], () => [
-      [{}, Number(readiness.report.status === 'ready')],
-    ]);
-    this.#add(Gauge, 'route_registry_check_ok', '1 while a check of /readyz passes, else 0.', ['check'], () =>
-      Object.entries(readiness.report.checks).map(([check, { ok }]) => [{ check }, Number(ok)]),
-    );
-    this.#add(Gauge, 'route_registry_draining', '1 from the signal to stop on, else 0.', [], () => [
-      [{}, Number(readiness.draining)],
-    ]);
+    this.#addValue(Gauge, {
+      name: 'route_registry_ready',
+      help: '1 while /readyz answers 200, else 0.',
+      value: () => Number(readiness.report.status === 'ready'),
+    });
+    this.#add(Gauge, {
+      name: 'route_registry_check_ok',
+      help: '1 while a check of /readyz passes, else 0.',
+      labelNames: ['check'],
+      samples: () =>
+        Object.entries(readiness.report.checks).map(([check, { ok }]) => [{ check }, Number(ok)]),
+    });
+    this.#addValue(Gauge, {
+      name: 'route_registry_draining',
+      help: '1 from the signal to stop on, else 0.',
+      value: () => Number(readiness.draining),
+    });
   }
 
   /** Adds the age of the key set, in milliseconds. */
   keySet(ageMs: () => number): void {
-    const help = 'How long ago the keys in use were fetched from JWT_JWKS_URL.';
-    this.#add(Gauge, 'route_registry_jwks_age_seconds', help, [], () => [[{}, ageMs() / 1_000]]);
+    this.#addValue(Gauge, {
+      name: 'route_registry_jwks_age_seconds',
+      help: 'How long ago the keys in use were fetched from JWT_JWKS_URL.',
+      value: () => ageMs() / 1_000,
+    });
   }
 
   /** Adds the time in which the served certificate is valid, in any form that `Date.parse` reads. */
   certificate(validity: () => { readonly validFrom: string; readonly validTo: string } | undefined): void {
-    const bounds = [
-      ['not_before', 'validFrom', 'When the served certificate became valid.'],
-      ['not_after', 'validTo', 'When the served certificate expires.'],
-    ] as const;
-    for (const [bound, member, help] of bounds)
-      this.#add(Gauge, `route_registry_tls_certificate_${bound}_timestamp_seconds`, help, [], () => {
-        const { [member]: time } = validity() ?? {};
-        return time === undefined ? [] : [[{}, Date.parse(time) / 1_000]];
-      });
+    const samplesAt = (time: string | undefined): Sample[] =>
+      time === undefined ? [] : [[{}, Date.parse(time) / 1_000]];
+
+    this.#add(Gauge, {
+      name: 'route_registry_tls_certificate_not_before_timestamp_seconds',
+      help: 'When the served certificate became valid.',
+      samples: () => samplesAt(validity()?.validFrom),
+    });
+    this.#add(Gauge, {
+      name: 'route_registry_tls_certificate_not_after_timestamp_seconds',
+      help: 'When the served certificate expires.',
+      samples: () => samplesAt(validity()?.validTo),
+    });
   }
 
   schemaVersion(version: number): void {
-    const help = 'The migrations that the schema of the database has, as many as this version needs.';
-    this.#add(Gauge, 'route_registry_schema_version', help, [], () => [[{}, version]]);
+    this.#addValue(Gauge, {
+      name: 'route_registry_schema_version',
+      help: 'The migrations that the schema of the database has, as many as this version needs.',
+      value: () => version,
+    });
   }
 
   buildInfo(labels: { readonly version: string; readonly role: string }): void {
-    const help = 'Always 1; the labels say what runs.';
-    this.#add(Gauge, 'route_registry_build_info', help, ['version', 'role'], () => [[labels, 1]]);
+    this.#add(Gauge, {
+      name: 'route_registry_build_info',
+      help: 'Always 1; the labels say what runs.',
+      labelNames: ['version', 'role'],
+      samples: () => [[labels, 1]],
+    });
   }
 
   /** Adds a metric whose values are kept elsewhere and read at each scrape. */
-  #add(
-    Metric: typeof Gauge | typeof Counter,
-    name: string,
-    help: string,
-    labelNames: readonly string[],
-    samples: () => readonly Sample[],
-  ): void {
+  #add(Metric: typeof Gauge | typeof Counter, { name, help, labelNames = [], samples }: ReadMetric): void {
     const metric = new Metric({
       name,
       help,
@@ -171,5 +232,13 @@ export class Metrics {
         for (const [labels, value] of samples()) metric.inc(labels, value);
       },
     });
+  }
+
+  /** Adds a metric of one value. */
+  #addValue(
+    Metric: typeof Gauge | typeof Counter,
+    { value, ...named }: Pick<ReadMetric, 'name' | 'help'> & { readonly value: () => number },
+  ): void {
+    this.#add(Metric, { ...named, samples: () => [[{}, value()]] });
   }
 }
