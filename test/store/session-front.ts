@@ -1,5 +1,13 @@
 import { onTestFinished } from 'vitest';
-import { eachPacket, isError, isQuery, textOf, withText } from '../support/mysql-packets.js';
+import {
+  eachPacket,
+  INSERT_ID_AT,
+  isError,
+  isOk,
+  isQuery,
+  textOf,
+  withText,
+} from '../support/mysql-packets.js';
 import { startTcpFront } from '../support/tcp-front.js';
 
 /** What a proxy, or the server itself, does to sessions. Its statements return no rows; a wrong one ends the client. */
@@ -10,6 +18,8 @@ interface SessionFrontOptions {
   readonly beforeInsert?: readonly string[];
   /** Executed in place of each `SET` of a client. Default: the `SET`. */
   readonly insteadOfSet?: string;
+  /** Whether answers lose the id of the last insert, as behind a proxy that answers by itself. */
+  readonly dropsInsertIds?: boolean;
 }
 
 /** A front before a server, which changes the sessions of its clients. */
@@ -22,7 +32,7 @@ interface SessionFront {
 /** Starts a front on loopback. It is closed when the test ends. */
 export async function startSessionFront(
   targetPort: number,
-  { atLogin = [], beforeInsert = [], insteadOfSet }: SessionFrontOptions,
+  { atLogin = [], beforeInsert = [], insteadOfSet, dropsInsertIds = false }: SessionFrontOptions,
 ): Promise<SessionFront> {
   let clients = 0;
   const front = await startTcpFront(targetPort, (client, server) => {
@@ -46,7 +56,10 @@ export async function startSessionFront(
     });
     const toClient = eachPacket((packet) => {
       const next = waiting.shift();
-      if (next === undefined) return true;
+      if (next === undefined) {
+        if (dropsInsertIds && isOk(packet)) packet.writeUInt8(0, INSERT_ID_AT);
+        return true;
+      }
       if (isError(packet)) client.destroy();
       server.write(next);
       return false;

@@ -172,6 +172,15 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
     await expect(database.store.find(entry.route.id)).resolves.toEqual(entry.route);
   });
 
+  it('acknowledges no repeat as a create where a proxy drops the ids of answers', async () => {
+    const front = await startSessionFront(database.port, { dropsInsertIds: true });
+    const store = database.storeWith({}, database.connect(front.port));
+    const create = () => entryOf({}, { idempotencyKey: 'without ids' });
+    const entry = create();
+    await expect(store.insert(entry)).resolves.toEqual({ outcome: 'inserted' });
+    await expect(store.insert(create())).resolves.toEqual({ outcome: 'repeated', route: entry.route });
+  });
+
   it('needs no setting for the text of an INSERT, which stores no row of its own making', async () => {
     const connection = await createConnection({ uri: database.url, charset: 'latin1' });
     onTestFinished(() => connection.end());

@@ -1,3 +1,4 @@
+import { performance } from 'node:perf_hooks';
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
@@ -162,6 +163,14 @@ describe('while another process writes to the embedded database', () => {
     await other.raw('COMMIT');
     await expect(create).resolves.toEqual({ outcome: 'inserted' });
     await expectStored(database.storeWith({}, other), [entry.route.id]);
+  });
+
+  it('a create that waits leaves the process to other calls for most of the time', async () => {
+    const before = performance.eventLoopUtilization();
+    await expect(database.store.insert(entryOf())).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+    // The driver blocks the process while it waits for the lock; the pauses between attempts do not.
+    const { active, idle } = performance.eventLoopUtilization(before);
+    expect(active).toBeLessThan(idle);
   });
 
   it('creates become unavailable after some attempts, and no later create is lost', async () => {

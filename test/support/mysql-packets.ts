@@ -17,6 +17,14 @@ export function isError(packet: Buffer): boolean {
   return packet.readUInt8(HEADER_BYTES) === 0xff;
 }
 
+/** Where the answer to a small `INSERT` has the id of the last insert, after one byte for the affected rows. */
+export const INSERT_ID_AT = HEADER_BYTES + 2;
+
+/** Whether a server's packet answers a statement that returns no rows, as the first one. */
+export function isOk(packet: Buffer): boolean {
+  return packet.readUInt8(SEQUENCE_AT) === 1 && packet.readUInt8(HEADER_BYTES) === 0;
+}
+
 /** The offset of a statement's text. Since MySQL 8, the counts of parameters (0) and parameter sets (1) precede it. */
 function textStart(query: Buffer): number {
   const start = HEADER_BYTES + 1;
