@@ -6,4 +6,5 @@ source=--conditions=@route-registry/source
 
 echo "TOKEN=$(tsx $source src/token.ts --scope 'routes:read routes:write' --sub dev --ttl 12h)"
 export LOG_FORMAT=${LOG_FORMAT:-pretty}
-exec tsx watch --clear-screen=false $source src/main.ts
+# Watched from before the start: otherwise a file is watched some time after it was read.
+exec tsx watch --clear-screen=false --include src --include packages/transcoder/src $source src/main.ts

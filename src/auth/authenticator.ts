@@ -35,8 +35,8 @@ export type VerificationKey =
 /** The tokens to accept. */
 interface AuthenticatorOptions extends ClaimNames {
   readonly key: VerificationKey;
-  /** The `iss` of every token, not empty. */
-  readonly issuer: string;
+  /** The `iss` of every token is one of these; at least one, none of them empty. */
+  readonly issuers: readonly string[];
   /** The audience of every token must equal or contain one of these; at least one, none of them empty. */
   readonly audiences: readonly string[];
   /** Milliseconds since the epoch; the system's clock by default. */
@@ -46,12 +46,12 @@ interface AuthenticatorOptions extends ClaimNames {
 /**
  * Creates an authenticator for JSON Web Tokens (RFC 7519) used as bearer tokens (RFC 6750).
  *
- * @throws Error with one sentence when the key is unusable, or the issuer or an audience is empty
+ * @throws Error with one sentence when the key is unusable, or an issuer or audience is empty
  */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { issuer, audiences, now = Date.now } = options;
-  // jsonwebtoken does not check an empty issuer.
-  if (issuer === '') throw new Error('The issuer is empty.');
+  const { issuers, audiences, now = Date.now } = options;
+  const [issuer = '', ...otherIssuers] = issuers;
+  if (issuers.length === 0 || issuers.includes('')) throw new Error('The issuer is empty.');
   if (audiences.length === 0 || audiences.includes('')) throw new Error('The audience is empty.');
   const findKeys = openKeys(options.key);
 
@@ -63,7 +63,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
     const clock = { clockTimestamp: now() / 1000, clockTolerance: CLOCK_TOLERANCE_S };
     try {
-      jsonwebtoken.verify(token, key, { algorithms, issuer, ...clock });
+      jsonwebtoken.verify(token, key, { algorithms, issuer: [issuer, ...otherIssuers], ...clock });
       return undefined;
     } catch (error) {
       return explain(error);

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 
 /** The caller, as identified by a verified token. */
 export interface Caller {
-  /** The token's `sub`: 1 to 255 characters, no control characters. Unique within the one trusted issuer. */
+  /** The token's `sub`: 1 to 255 characters, no control characters. The trusted issuers mean the same caller by it. */
   readonly subject: string;
   /** The caller's permissions: the scopes of all claims that hold some. */
   readonly scopes: ReadonlySet<string>;

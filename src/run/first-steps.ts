@@ -42,8 +42,8 @@ function reachable(address: string): string {
   return address.replace(/^(https?:\/\/)?(?:0\.0\.0\.0|\[::\])(?=:)/, '$1localhost');
 }
 
-function tokenLine({ key, issuer, scopes }: TokenConfig, container: string | undefined): string {
-  if (key.kind === 'publicKeyFile' || key.kind === 'jwks') return `token  from ${issuer}`;
+function tokenLine({ key, issuers, scopes }: TokenConfig, container: string | undefined): string {
+  if (key.kind === 'publicKeyFile' || key.kind === 'jwks') return `token  from ${issuers.join(' or ')}`;
   const program =
     container === undefined ? 'npm run --silent token --' : `docker exec ${container} node dist/token.js`;
   // `docker exec` inherits the container's settings. A second terminal does not, and only local mode works without any.

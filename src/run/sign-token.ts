@@ -60,7 +60,7 @@ interface TokenRequest {
 
 function signed(
   { scope, sub, ttlSeconds }: TokenRequest,
-  { issuer, audiences: [audience = ''], scopeClaims }: TokenConfig,
+  { issuers: [issuer = ''], audiences: [audience = ''], scopeClaims }: TokenConfig,
   secret: string,
 ): string {
   return jwt.sign(holding(scopeClaims, scope), createSecretKey(Buffer.from(secret)), {

@@ -33,7 +33,8 @@ export interface Scopes {
 /** Which tokens to accept. */
 export interface TokenConfig {
   readonly key: TokenKey;
-  readonly issuer: string;
+  /** A token is of one of them; at least one. */
+  readonly issuers: readonly string[];
   /** A token names one of them; at least one. */
   readonly audiences: readonly string[];
   /** The claim that stands in for an absent `aud`; undefined for none. */
@@ -56,8 +57,8 @@ export function tokensOf(settings: SettingsReader, database: Database): TokenCon
   const audienceClaim = audienceClaimOf(settings);
   const permissions = { scopeClaims: scopeClaimsOf(settings), scopes: scopesOf(settings) };
   if (isLocalMode(settings, database))
-    return { key: local, issuer: LOCAL_PARTY, audiences: [LOCAL_PARTY], audienceClaim, ...permissions };
-  const issuer = settings.given('JWT_ISSUER');
+    return { key: local, issuers: [LOCAL_PARTY], audiences: [LOCAL_PARTY], audienceClaim, ...permissions };
+  const issuers = settings.list('JWT_ISSUER');
   const audiences = settings.list('JWT_AUDIENCE');
   const given = [secretOf(settings), secretFileOf(settings), publicKeyOf(settings), jwksOf(settings)];
   const keys = given.filter((key) => key !== undefined);
@@ -66,11 +67,12 @@ export function tokensOf(settings: SettingsReader, database: Database): TokenCon
       `Exactly one of JWT_SECRET, JWT_SECRET_FILE, JWT_PUBLIC_KEY_FILE and JWT_JWKS_URL must be set; got ${keys.length || 'none'}.`,
     );
   }
-  if (issuer === undefined) settings.refuse('JWT_ISSUER', 'must be the iss of every token; got none.');
+  if (issuers.length === 0) settings.refuse('JWT_ISSUER', 'must be the iss of every token; got none.');
   if (audiences.length === 0) settings.refuse('JWT_AUDIENCE', 'must be the aud of every token; got none.');
-  if (audiences.includes(''))
-    settings.refuseValue('JWT_AUDIENCE', audiences.join(','), 'must be values separated by single commas');
-  return { key: keys[0] ?? local, issuer: issuer ?? '', audiences, audienceClaim, ...permissions };
+  const single = 'must be values separated by single commas';
+  if (issuers.includes('')) settings.refuseValue('JWT_ISSUER', issuers.join(','), single);
+  if (audiences.includes('')) settings.refuseValue('JWT_AUDIENCE', audiences.join(','), single);
+  return { key: keys[0] ?? local, issuers, audiences, audienceClaim, ...permissions };
 }
 
 /** A plain name, or a JSON Pointer (RFC 6901, section 3), whose names may hold anything: 1 to 255 characters. */

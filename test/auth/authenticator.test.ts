@@ -104,7 +104,8 @@ describe('a token is refused', () => {
 
 describe('an authenticator', () => {
   it.each([
-    ['issuer', { issuer: '' }],
+    ['issuer', { issuers: [ISSUER, ''] }],
+    ['issuer', { issuers: [] }],
     ['audience', { audiences: [AUDIENCE, ''] }],
     ['audience', { audiences: [] }],
   ])('cannot be created with an empty %s: %j', (name, options) => {

@@ -127,6 +127,18 @@ describe('the iss and aud claims', () => {
   });
 });
 
+it.each([
+  ['the first', ISSUER, { ok: true }],
+  ['another', 'https://moved.test', { ok: true }],
+  ['the list', `${ISSUER},https://moved.test`, { ok: false }],
+  ['the beginning of one', 'https://moved', { ok: false }],
+])('of several issuers, %s as iss is judged by exact comparison', async (_, iss, result) => {
+  const issuers = [ISSUER, 'https://moved.test'];
+  const key = { kind: 'secrets', secrets: [SECRET] } as const;
+  const several = createAuthenticator({ ...ACCEPTED, issuers, key, now: () => NOW * 1000 });
+  expect(await several.authenticate(`Bearer ${withClaims({ iss })}`)).toMatchObject(result);
+});
+
 describe('a token, with a tolerance of 5 seconds,', () => {
   it.each([
     ['expired 4.9 s ago', { exp: NOW - 4.9 }],

@@ -7,7 +7,7 @@ export const AUDIENCE = 'routes.test';
 
 /** The tokens that an authenticator accepts by default. */
 export const ACCEPTED = {
-  issuer: ISSUER,
+  issuers: [ISSUER],
   audiences: [AUDIENCE],
   scopeClaims: ['scope', 'scp'].map((name) => ({ name, path: [name] })),
 } as const;

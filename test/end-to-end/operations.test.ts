@@ -193,16 +193,17 @@ describe('the metrics of a service', () => {
 });
 
 describe('the readiness of a service', () => {
-  it('depends on its database and its schema', async () => {
-    await expect(readinessOf(await runningService())).resolves.toEqual({
-      http: 200,
+  it('depends on its database and its schema, as docs/metrics.md shows', async () => {
+    const readiness = {
       status: 'ready',
       checks: {
         process: { ok: true, state: 'running' },
         database: { ok: true, state: 'up' },
         schema: { ok: true, state: `version ${MIGRATIONS.length}` },
       },
-    });
+    };
+    await expect(readinessOf(await runningService())).resolves.toEqual({ http: 200, ...readiness });
+    expect(readFileSync(resolve('docs/metrics.md'), 'utf8')).toContain(`\n${JSON.stringify(readiness)}\n`);
   });
 
   it('is draining at once when the service stops, and is reported until the end', async () => {

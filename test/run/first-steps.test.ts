@@ -9,7 +9,7 @@ const PLACES = { grpcAddress: '127.0.0.1:50051', httpUrl: 'http://127.0.0.1:8080
 function tokens(key: TokenKey) {
   return {
     key,
-    issuer: 'https://issuer.test',
+    issuers: ['https://issuer.test', 'https://moved.test'],
     audiences: ['routes'],
     audienceClaim: undefined,
     scopeClaims: [],
@@ -44,8 +44,16 @@ describe('the first steps', () => {
       { kind: 'secretFile', file: 'f' },
       'with the same settings:  export TOKEN=$(npm run ',
     ],
-    ['a public key', { kind: 'publicKeyFile', file: 'f' }, 'from https://issuer.test\n'],
-    ['a key set', { kind: 'jwks', url: 'https://issuer.test/keys' }, 'from https://issuer.test\n'],
+    [
+      'a public key',
+      { kind: 'publicKeyFile', file: 'f' },
+      'from https://issuer.test or https://moved.test\n',
+    ],
+    [
+      'a key set',
+      { kind: 'jwks', url: 'https://issuer.test/keys' },
+      'from https://issuer.test or https://moved.test\n',
+    ],
   ])('with %s say how to get a token', (_, key, line) => {
     expect(firstSteps(PLACES, tokens(key), undefined)).toContain(`\ntoken  ${line}`);
   });

@@ -43,6 +43,7 @@ it.each<[string, Record<string, string>, object]>([
   ['the first claim of JWT_SCOPE_CLAIMS', { JWT_SCOPE_CLAIMS: 'roles,scope' }, { roles: 'in out' }],
   ['a claim inside objects', { JWT_SCOPE_CLAIMS: '/a/b~1c' }, { a: { 'b/c': 'in out' } }],
   ['the first audience', { JWT_AUDIENCE: 'one,two' }, { scope: 'in out', aud: 'one' }],
+  ['the first issuer', { JWT_ISSUER: 'one,two' }, { scope: 'in out', iss: 'one' }],
 ])('the token has renamed scopes, and %s', (_, settings, expected) => {
   const scopes = { JWT_READ_SCOPE: 'in', JWT_WRITE_SCOPE: 'out' };
   const args = ['--scope', 'in out', '--sub', 'me'];

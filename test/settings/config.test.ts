@@ -56,7 +56,7 @@ describe('without any setting', () => {
         database: { engine: 'sqlite', file: 'data/routes.db' },
         tokens: {
           key: { kind: 'local', file: 'data/jwt-secret' },
-          issuer: 'route-registry',
+          issuers: ['route-registry'],
           audiences: ['route-registry'],
           audienceClaim: undefined,
           scopeClaims: [
@@ -434,7 +434,7 @@ describe('invalid settings', () => {
     (_, env) => {
       const problem = 'DATABASE_URL must be set when a setting of tokens (JWT_…) is set; got none.';
       expect(problemsOf({ ...JWT, ...env })).toEqual([problem]);
-      expect(readTokens({ ...JWT, ...env }).issuer).toBe('i');
+      expect(readTokens({ ...JWT, ...env }).issuers).toEqual(['i']);
     },
   );
 
@@ -452,12 +452,14 @@ describe('the names of claims and scopes', () => {
 
   it('are read from lists and as JSON Pointers', () => {
     const settings = {
+      JWT_ISSUER: 'https://old.test, https://new.test',
       JWT_AUDIENCE: 'one, two',
       JWT_AUDIENCE_CLAIM: 'client_id',
       JWT_SCOPE_CLAIMS: 'roles, /resource_access/a~1b~0c/roles',
       JWT_READ_SCOPE: 'https://api.example/routes:read',
     };
     expect(readTokens({ ...ISSUER, ...settings })).toMatchObject({
+      issuers: ['https://old.test', 'https://new.test'],
       audiences: ['one', 'two'],
       audienceClaim: { name: 'client_id', path: ['client_id'] },
       scopeClaims: [
@@ -469,6 +471,7 @@ describe('the names of claims and scopes', () => {
   });
 
   it.each([
+    ['JWT_ISSUER', ',a', 'JWT_ISSUER must be values separated by single commas; got ",a".'],
     ['JWT_AUDIENCE', 'a,,b', 'JWT_AUDIENCE must be values separated by single commas; got "a,,b".'],
     ['JWT_AUDIENCE', 'a,', 'JWT_AUDIENCE must be values separated by single commas; got "a,".'],
   ])('are refused: %s=%s', (name, value, problem) => {
