@@ -154,6 +154,14 @@ describe.each(DOCUMENTS)('%s', (path) => {
   });
 });
 
+describe('docs/README.md', () => {
+  it('has a line for each page', () => {
+    const pages = readdirSync(resolve(ROOT, 'docs')).filter((name) => /^[a-z].*\.md$/.test(name));
+    const listed = [...read('docs/README.md').matchAll(/^- .*\]\(([a-z-]+\.md)\)/gm)].map(([, page]) => page);
+    expect(listed.sort()).toEqual(pages.sort());
+  });
+});
+
 describe('docs/decisions', () => {
   const records = readdirSync(resolve(ROOT, 'docs/decisions')).map((name) => `docs/decisions/${name}`);
 

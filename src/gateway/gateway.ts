@@ -49,7 +49,7 @@ export interface Gateway extends Pick<
 export function createGateway(options: GatewayOptions): Gateway {
   const { corsOrigins, pages, ...transcoding } = options;
   const { upstream, basePath } = transcoding;
-  // Responses written together cost less than responses written one by one (decision 13).
+  // Responses written together cost less than responses written one by one.
   const writing = new ImmediateBatch<() => void>((write) => {
     write();
   });

@@ -127,7 +127,8 @@ const ROW = COLUMNS.map(({ name }) => name).join(', ');
 const DIALECTS: Record<Engine, { text: readonly [string, string]; leaveOut: string }> = {
   mysql: {
     text: ["_utf8mb4 x'", "'"],
-    // The answer's id is 1 if a row is left out. Unlike `insert ignore`, it still refuses a value that is too long.
+    // A plain insert would refuse the whole batch. The answer's id is 1 if a row is left out. Unlike `insert ignore`, it
+    // still refuses a value that is too long.
     leaveOut: 'on duplicate key update id = if(last_insert_id(1), id, id)',
   },
   sqlite: { text: ["cast(x'", "' as text)"], leaveOut: 'on conflict do nothing' },

@@ -31,7 +31,7 @@ import {
 const LINKED: ReadonlySet<string> = new Set(['/docs', '/openapi.json']);
 
 const FOREIGN =
-  'Pages of other origins are refused, and host names but localhost and those that --allow-host names.';
+  'Only localhost, addresses and names of --allow-host are answered, and no pages of other sites.';
 
 const WITHOUT_REFLECTION =
   'To serve it without reflection, give its contract with --descriptors FILE: a descriptor set, as written by buf build -o FILE, or by protoc --include_imports --descriptor_set_out=FILE, from its proto files.';
