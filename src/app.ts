@@ -130,11 +130,11 @@ async function openOperations({
 }: Pick<Parts, 'config' | 'closing' | 'callLog'>): Promise<
   Pick<Parts, 'readiness' | 'metrics'> & Pick<App, 'opsUrl'>
 > {
-  const readiness = new Readiness([
-    ...(grpc === undefined ? [] : ['database', 'schema']),
-    ...(grpc?.tokens.key.kind === 'jwks' ? ['keys'] : []),
-    ...(http?.upstream === undefined ? [] : ['upstream']),
-  ]);
+  const checks: string[] = [];
+  if (grpc !== undefined) checks.push('database', 'schema');
+  if (grpc?.tokens.key.kind === 'jwks') checks.push('keys');
+  if (http?.upstream !== undefined) checks.push('upstream');
+  const readiness = new Readiness(checks);
   if (ops === undefined) return { readiness, metrics: undefined, opsUrl: undefined };
   // Loaded only when metrics are on.
   const { Metrics } = await import('./observability/metrics/metrics.js');

@@ -121,10 +121,10 @@ export function logCalls(log: CallLog): Interceptor {
 
 /** Passes the caller's subject to the gateway in this process, which logs the request itself. */
 export const nameCaller: Interceptor = (context, next) => {
-  const named = (reply: Reply): Reply => {
+  const addSubject = (reply: Reply): Reply => {
     if (context.caller !== undefined) reply.fields = { sub: loggable(context.caller.subject) };
     return reply;
   };
   const reply = next(context);
-  return reply instanceof Promise ? reply.then(named) : named(reply);
+  return reply instanceof Promise ? reply.then(addSubject) : addSubject(reply);
 };

@@ -38,7 +38,7 @@ export function codeNameOf(reason: Reason): Exclude<keyof typeof status, 'OK'> {
 }
 
 /** The service has reached a limit on its work. @param why a sentence */
-export function overloaded(why: string): Failure<CallReason> {
+export function overloadFailure(why: string): Failure<CallReason> {
   return new Failure<CallReason>('OVERLOADED', `The service is overloaded. ${why} Try again in a second.`);
 }
 

@@ -1,4 +1,4 @@
-import { overloaded } from './failures.js';
+import { overloadFailure } from './failures.js';
 
 /** Limits how much is in progress at the same time, in all and for each key. */
 export class Limiter {
@@ -52,7 +52,7 @@ export class Limiter {
    */
   async run<T>(key: string, work: () => T | Promise<T>): Promise<T> {
     const whyNot = this.acquire(key);
-    if (whyNot !== undefined) throw overloaded(whyNot);
+    if (whyNot !== undefined) throw overloadFailure(whyNot);
 
     try {
       return await work();

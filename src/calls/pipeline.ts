@@ -18,7 +18,7 @@ import {
   type Reply,
   REQUEST_ID,
 } from './call.js';
-import { asFailure, FAILURES, overloaded, statusReply } from './failures.js';
+import { asFailure, FAILURES, overloadFailure, statusReply } from './failures.js';
 import { Limiter } from './limiter.js';
 
 /**
@@ -150,8 +150,8 @@ function withDeadline({ deadlineMs }: StepOptions): Interceptor {
   return (context, next) => {
     const { deadline, cancellation } = context.call;
     const remainingMs = Math.min(deadline - performance.now(), deadlineMs);
-    if (remainingMs <= 0) throw deadlinePassed();
-    if (cancellation.cancelled) throw cancelled();
+    if (remainingMs <= 0) throw deadlineFailure();
+    if (cancellation.cancelled) throw cancelFailure();
 
     const reply = next(context);
     return reply instanceof Promise ? replyWithin(remainingMs, context, reply) : reply;
@@ -167,11 +167,11 @@ function replyWithin(
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       signal.aborted = true;
-      reject(deadlinePassed());
+      reject(deadlineFailure());
     }, remainingMs);
     call.cancellation.onCancelled(() => {
       signal.aborted = true;
-      reject(cancelled());
+      reject(cancelFailure());
     });
 
     void reply.then(resolve, reject).then(() => {
@@ -180,11 +180,11 @@ function replyWithin(
   });
 }
 
-function deadlinePassed(): Failure {
+function deadlineFailure(): Failure {
   return new Failure('DEADLINE_EXCEEDED', DEADLINE_PASSED);
 }
 
-function cancelled(): Failure<CallReason> {
+function cancelFailure(): Failure<CallReason> {
   return new Failure<CallReason>('CANCELLED', 'The caller cancelled the call.');
 }
 
@@ -199,7 +199,7 @@ function limitCalls({ maxCalls }: StepOptions): Interceptor {
     // A health check is never refused.
     if (context.method?.access === 'public') return next(context);
     const whyNot = underWay.acquire();
-    if (whyNot !== undefined) throw overloaded(whyNot);
+    if (whyNot !== undefined) throw overloadFailure(whyNot);
 
     let reply: Reply | Promise<Reply> | undefined;
     try {

@@ -30,8 +30,8 @@ export function crossOrigin(
   origins: readonly string[],
   answerPreflight: RequestListener,
 ): (onwards: RequestListener) => RequestListener {
-  const exact = new Set(origins.filter((each) => !each.includes('*')));
-  const matchers = origins.filter((each) => each.includes('*')).map(matcherOf);
+  const exact = new Set(origins.filter((origin) => !origin.includes('*')));
+  const matchers = origins.filter((origin) => origin.includes('*')).map(matcherOf);
   const isAllowed = (origin: string): boolean =>
     exact.has(origin) || matchers.some((matches) => matches(origin));
   const grant = cors({

@@ -74,7 +74,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   // A bare router, without an Express application, does not modify Node's request and response. It calls its last
   // argument for requests that match no route, and for those whose URL it cannot parse.
-  const routed = (transcode: Transcoder['handler']): RequestListener => {
+  const withRoutes = (transcode: Transcoder['handler']): RequestListener => {
     const router = express.Router({ caseSensitive: true, strict: true });
     // The contract comes first, since nearly all requests are for it.
     router.use(transcode);
@@ -96,7 +96,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     transcoder.respond(request, response, () => ({ status: 204, headers: {} }));
   });
   const listener = (transcode: Transcoder['handler']): RequestListener =>
-    corsOrigins.length === 0 ? routed(transcode) : shared(routed(transcode));
+    corsOrigins.length === 0 ? withRoutes(transcode) : shared(withRoutes(transcode));
 
   return {
     onRequest: listener(transcoder.handler),

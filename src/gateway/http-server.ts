@@ -53,7 +53,7 @@ export class HttpServer {
     this.#server =
       tls === undefined
         ? createServer(options, onRequest)
-        : secured({ ...options, handshakeTimeout: headMs }, onRequest, tls);
+        : createTlsServer({ ...options, handshakeTimeout: headMs }, onRequest, tls);
     this.#server
       .on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
         const { bytesRead } = socket;
@@ -122,7 +122,7 @@ export class HttpServer {
   }
 }
 
-function secured(options: ServerOptions, onRequest: RequestListener, tls: FollowedTls): Server {
+function createTlsServer(options: ServerOptions, onRequest: RequestListener, tls: FollowedTls): Server {
   const server = createSecureServer({ ...options, ...identityOf(tls) }, onRequest);
   tls.onRenewed(() => {
     server.setSecureContext(identityOf(tls));

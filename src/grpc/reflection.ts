@@ -2,7 +2,7 @@ import { createFileRegistry, type DescFile, fromBinary, toBinary } from '@bufbui
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { type Server, type ServerDuplexStream, type ServiceDefinition, status } from '@grpc/grpc-js';
 import { loadFileDescriptorSetFromBuffer } from '@grpc/proto-loader';
-import { overloaded } from '../calls/failures.js';
+import { overloadFailure } from '../calls/failures.js';
 import { descriptorSet } from '../gen/descriptor-set.js';
 import type { StreamingCalls } from './streaming-calls.js';
 
@@ -46,7 +46,7 @@ export function addReflectionTo(server: Server, services: readonly string[], cal
   for (const service of SERVICES) {
     server.addService(definitions[service] as ServiceDefinition, {
       ServerReflectionInfo: (stream: ServerDuplexStream<ReflectionRequest, object>) => {
-        if (!calls.begin(stream, () => overloaded('Too many streaming calls are open.'))) return;
+        if (!calls.begin(stream, () => overloadFailure('Too many streaming calls are open.'))) return;
         stream.on('end', () => stream.end());
         stream.on('data', (request: ReflectionRequest) => {
           // A response after the deadline would prevent grpc-js from sending its status.
@@ -93,7 +93,7 @@ class Reflection {
 
   answer(request: ReflectionRequest): ReflectionAnswer {
     const { message_request: asked } = request;
-    if (asked === undefined) return failed(status.INVALID_ARGUMENT, 'The request asks for nothing.');
+    if (asked === undefined) return errorAnswer(status.INVALID_ARGUMENT, 'The request asks for nothing.');
     const answerTo = this.#answers[asked] as (asked: unknown) => ReflectionAnswer;
     return answerTo(request[asked]);
   }
@@ -111,13 +111,13 @@ class Reflection {
   #filesOf(file: DescFile | undefined, asked: string): ReflectionAnswer {
     if (file === undefined) return notFound(asked);
     const needed = new Set<DescFile>();
-    const need = (each: DescFile): void => {
-      if (needed.has(each)) return;
-      needed.add(each);
-      each.dependencies.forEach(need);
+    const addWithDependencies = (added: DescFile): void => {
+      if (needed.has(added)) return;
+      needed.add(added);
+      added.dependencies.forEach(addWithDependencies);
     };
-    need(file);
-    const protos = Array.from(needed, (each) => this.#encoded.get(each));
+    addWithDependencies(file);
+    const protos = Array.from(needed, (added) => this.#encoded.get(added));
     return { file_descriptor_response: { file_descriptor_proto: protos } };
   }
 
@@ -144,9 +144,9 @@ function membersOf(type: Described): string[] {
 }
 
 function notFound(asked: string): ReflectionAnswer {
-  return failed(status.NOT_FOUND, `There is no ${asked}.`);
+  return errorAnswer(status.NOT_FOUND, `There is no ${asked}.`);
 }
 
-function failed(code: status, message: string): ReflectionAnswer {
+function errorAnswer(code: status, message: string): ReflectionAnswer {
   return { error_response: { error_code: code, error_message: message } };
 }

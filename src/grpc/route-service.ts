@@ -9,6 +9,8 @@ import { type HandlerContext, IDEMPOTENCY_KEY, IDEMPOTENT_REPLAYED, type Method 
 import type { MessageCache } from '../calls/message-cache.js';
 import { implement } from '../calls/service.js';
 
+type IdempotencyKey = CreateCommand['idempotencyKeys'][number];
+
 /** The protection space of the service, as named in challenges (RFC 9110, section 11.5). */
 export const REALM = 'route-registry';
 
@@ -60,13 +62,16 @@ export function routeService(registry: Registry, cache: MessageCache, scopes: Sc
 function toCommand(request: CreateRouteRequest, { metadata, caller }: HandlerContext): CreateCommand {
   if (caller === undefined) throw new Error('A method that needs a scope was reached without a caller.');
   const { method = '', path = '', middleware = [], handler = '' } = request.route ?? {};
+
+  const idempotencyKeys: IdempotencyKey[] = [];
+  if (request.requestId !== '') idempotencyKeys.push({ field: 'request_id', value: request.requestId });
+  for (const value of metadata.get(IDEMPOTENCY_KEY))
+    idempotencyKeys.push({ field: IDEMPOTENCY_KEY, value: String(value) });
+
   return {
     definition: { method, path, middleware, handler },
     caller: caller.subject,
-    idempotencyKeys: [
-      ...(request.requestId === '' ? [] : [{ field: 'request_id', value: request.requestId }]),
-      ...metadata.get(IDEMPOTENCY_KEY).map((value) => ({ field: IDEMPOTENCY_KEY, value: String(value) })),
-    ],
+    idempotencyKeys,
   };
 }
 

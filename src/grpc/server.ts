@@ -15,7 +15,7 @@ import { addWatchTo, type Health, WATCH_PATH } from './health.js';
 import { http2ServersOf } from './http2-servers.js';
 import { addReflectionTo, REFLECTION_PATHS } from './reflection.js';
 import { type ObserveStreamingCall, StreamingCalls } from './streaming-calls.js';
-import { takingUnaryCalls } from './unary-call.js';
+import { unaryCallInterceptor } from './unary-call.js';
 
 /** The paths of the streaming methods, by type. */
 export const STREAMING_PATHS = { server_stream: [WATCH_PATH], bidi_stream: REFLECTION_PATHS } as const;
@@ -95,14 +95,15 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const requestMsOfStreaming = new Map([[WATCH_PATH, deadlineMs]]);
   const streamingCalls = new StreamingCalls(options.observeStreaming, options.mostStreamingCalls);
 
-  /** The stream that grpc-js is given: it creates the call before it returns. */
-  let given: { readonly stream: ServerHttp2Stream; readonly connection: Connection };
+  /** The latest stream that was passed to grpc-js, which creates the call before it returns. */
+  let latest: { readonly stream: ServerHttp2Stream; readonly connection: Connection };
   const server = new Server({
     ...transportOptions(limits, times),
-    interceptors: [takingUnaryCalls(pipeline, unaryPaths, deadlineMs, () => given)],
+    interceptors: [unaryCallInterceptor(pipeline, unaryPaths, deadlineMs, () => latest)],
   });
-  for (const path of unaryPaths) server.register(path, unreachable, sent, received, 'unary');
-  server.register(UNKNOWN_METHOD, unreachable, sent, received, 'bidi');
+
+  for (const path of unaryPaths) server.register(path, unreachable, toBuffer, keepEncoded, 'unary');
+  server.register(UNKNOWN_METHOD, unreachable, toBuffer, keepEncoded, 'bidi');
   addWatchTo(server, health, streamingCalls);
   if (reflection) {
     addReflectionTo(server, serviceNamesOf(methods), streamingCalls);
@@ -113,10 +114,12 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const connections = new Connections({
     ...limits,
     ...times,
+    // As many calls of one caller may wait (decision 21).
     sharedStreams: limits.maxWaitingCalls / 2,
     mostStreams: STREAMS_PER_CALL * limits.maxCalls,
     onError: options.onConnectionError,
   });
+
   for (const listener of http2ServersOf(server)) {
     connections.attach(listener);
     filterStreams(listener, (stream, headers, _flags, rawHeaders) => {
@@ -131,11 +134,13 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
         stream.respond({ ':status': constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE }, { endStream: true });
         return false;
       }
+
       prepareForGrpcJs(headers, unaryPaths, requestMsOfStreaming);
-      given = { stream, connection };
+      latest = { stream, connection };
       return true;
     });
   }
+
   return {
     address: address.startsWith(UNIX) ? address : address.replace(/:\d+$/, `:${port}`),
     async close(graceMs) {
@@ -150,17 +155,19 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
 }
 
 function transportOptions(limits: Limits, times: GrpcTimes): ServerOptions {
-  return {
+  const options: ServerOptions = {
     'grpc.enable_channelz': 0,
     'grpc.max_receive_message_length': MESSAGE_MARGIN * limits.maxMessageBytes,
     'grpc.max_concurrent_streams': limits.maxStreams,
     'grpc.keepalive_time_ms': times.keepaliveMs,
     'grpc.keepalive_timeout_ms': times.keepaliveTimeoutMs,
-    ...(limits.grpcMaxAgeMs > 0 && {
-      'grpc.max_connection_age_ms': limits.grpcMaxAgeMs,
-      'grpc.max_connection_age_grace_ms': limits.deadlineMs + times.resetMs,
-    }),
   };
+  // By default, a connection may grow old.
+  if (limits.grpcMaxAgeMs > 0) {
+    options['grpc.max_connection_age_ms'] = limits.grpcMaxAgeMs;
+    options['grpc.max_connection_age_grace_ms'] = limits.deadlineMs + times.resetMs;
+  }
+  return options;
 }
 
 /** Listens, and returns the port. */
@@ -232,11 +239,11 @@ function filterStreams(listener: Http2Server, admits: (...event: StreamEvent) =>
 }
 
 /** Leaves messages encoded: the pipeline decodes them, after the guard. */
-function received(bytes: Buffer): Buffer {
+function keepEncoded(bytes: Buffer): Buffer {
   return bytes;
 }
 
-function sent({ buffer, byteOffset, length }: Uint8Array): Buffer {
+function toBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, length);
 }
 

@@ -43,10 +43,10 @@ export class StreamingCalls {
   /**
    * Accepts a call, or refuses it.
    *
-   * @param refusal creates the error for a call beyond the limit
+   * @param failureBeyondLimit creates the error for a call beyond the limit
    * @returns whether the handler may serve it
    */
-  begin(call: StreamingCall, refusal: () => Failure<CallReason>): boolean {
+  begin(call: StreamingCall, failureBeyondLimit: () => Failure<CallReason>): boolean {
     const peer = call.getPeer();
     const full = this.#limiter.acquire(peer) !== undefined;
     const onEnd = this.#observe(call.getPath());
@@ -58,7 +58,7 @@ export class StreamingCalls {
     call.once('cancelled', () => {
       this.#end(call, call.writableEnded ? status.OK : status.CANCELLED);
     });
-    if (full) this.#fail(call, refusal());
+    if (full) this.#fail(call, failureBeyondLimit());
     return !full;
   }
 

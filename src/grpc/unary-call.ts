@@ -32,7 +32,7 @@ interface Origin {
  * @param deadlineMs the time limit of a call, in milliseconds from its headers
  * @param origin of the call that grpc-js is creating
  */
-export function takingUnaryCalls(
+export function unaryCallInterceptor(
   pipeline: Pipeline,
   paths: ReadonlySet<string>,
   deadlineMs: number,
@@ -162,10 +162,10 @@ export class GrpcJsCall extends ServerInterceptingCall implements Cancellation {
     else if (this.#begun) return;
     else if (this.#complete) this.#begin();
     else {
-      const leftMs = Math.max(0, this.#deadline - performance.now());
+      const remainingMs = Math.max(0, this.#deadline - performance.now());
       this.#requestTimer = setTimeout(() => {
         this.#begin(PASSED);
-      }, leftMs);
+      }, remainingMs);
     }
   }
 

@@ -83,7 +83,7 @@ type Pages = ReadonlyMap<string, () => Page | Promise<Page>>;
  * for also serves those of the next second, so that a loop of requests leaves the calls their time; a single scraper
  * always gets fresh values.
  */
-export function sharing<T>(render: () => Promise<T>): () => Promise<T> {
+export function shareRendering<T>(render: () => Promise<T>): () => Promise<T> {
   let shared: Promise<T> | undefined;
   let requests = 0;
   const forget = (): void => {
@@ -118,7 +118,11 @@ function pagesOf(shown: OpsPages): Pages {
     ],
     [
       '/metrics',
-      sharing(async () => ({ status: 200, contentType: metrics.contentType, body: await metrics.text() })),
+      shareRendering(async () => ({
+        status: 200,
+        contentType: metrics.contentType,
+        body: await metrics.text(),
+      })),
     ],
   ]);
 }
@@ -141,15 +145,15 @@ function json(status: number, body: object): Page {
 }
 
 function write(response: ServerResponse, { status, contentType, body }: Page): void {
-  response.writeHead(status, {
-    'Content-Type': contentType,
-    'Content-Length': Buffer.byteLength(body),
-    'Cache-Control': 'no-store',
-    ...(status === 405 && { Allow: 'GET, HEAD' }),
-    // No request body is read, so a connection that carries one is not reused.
-    ...(hasBody(response.req) && { Connection: 'close' }),
-  });
-  response.end(body);
+  response
+    .setHeader('Content-Type', contentType)
+    .setHeader('Content-Length', Buffer.byteLength(body))
+    .setHeader('Cache-Control', 'no-store');
+  if (status === 405) response.setHeader('Allow', 'GET, HEAD');
+  // No request body is read, so a connection that carries one is not reused.
+  if (hasBody(response.req)) response.setHeader('Connection', 'close');
+
+  response.writeHead(status).end(body);
 }
 
 function hasBody({ headers }: IncomingMessage): boolean {

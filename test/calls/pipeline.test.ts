@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Authenticator } from '../../src/auth/authenticator.js';
 import { CallLog } from '../../src/calls/call-log.js';
 import type { Call, CallReason, Interceptor, Reply } from '../../src/calls/call.js';
-import { overloaded } from '../../src/calls/failures.js';
+import { overloadFailure } from '../../src/calls/failures.js';
 import { createPipeline, createSteps, type Pipeline } from '../../src/calls/pipeline.js';
 import { Failure } from '../../src/registry/failure.js';
 import type { Limits } from '../../src/settings/config.js';
@@ -502,7 +502,7 @@ describe('the steps', () => {
     return (context, next) => {
       const { subject = '' } = context.caller ?? {};
       const before = made.get(subject) ?? 0;
-      if (before >= most) throw overloaded(`The caller has made ${before} calls.`);
+      if (before >= most) throw overloadFailure(`The caller has made ${before} calls.`);
       made.set(subject, before + 1);
       return next(context);
     };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { httpRequest, rawExchange } from '../../packages/transcoder/test/support/http-request.js';
-import { type OpsPages, sharing, startOpsServer } from '../../src/observability/ops-server.js';
+import { type OpsPages, shareRendering, startOpsServer } from '../../src/observability/ops-server.js';
 import { Readiness } from '../../src/observability/readiness.js';
 
 async function start(change: Partial<OpsPages> = {}, patienceMs?: number): Promise<string> {
@@ -102,7 +102,7 @@ it('a rendering is made anew for each request, but once a second while requests 
   vi.useFakeTimers({ toFake: ['setTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   let rendered = 0;
-  const page = sharing(() => Promise.resolve(++rendered));
+  const page = shareRendering(() => Promise.resolve(++rendered));
   expect([await page(), await page()]).toEqual([1, 2]);
   const first = page();
   // Between two sockets that are read in the same turn, promises are settled.
