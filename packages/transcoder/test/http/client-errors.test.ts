@@ -62,6 +62,7 @@ async function onlyResponse(bytes: string): Promise<RawResponse> {
 function expectErrorShape(response: RawResponse): void {
   const id = /^x-request-id: (.+)\r$/im.exec(response.head)?.[1];
   expect(response.head).toMatch(/^cache-control: no-store\r$/im);
+  expect(response.head).toMatch(/^date: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r$/im);
   expect(response.head).toMatch(new RegExp(`^content-length: ${response.text.length}\\r$`, 'im'));
   expect(response.head).toMatch(/^content-type: application\/json\r$/im);
   expect(errorOf(response)).toMatchObject({
