@@ -97,7 +97,6 @@ export class StreamedReply {
       if (piece !== undefined) yield piece;
       next = await this.#nextOrPulse();
     }
-    if (isEnd(next)) exchange.fields = next.fields;
     if (isEnd(next) && isOk(next)) {
       if (format.end !== undefined) yield format.end;
       return;
