@@ -143,6 +143,12 @@ function checkIdempotencyKeys(idempotencyKeys: readonly IdempotencyKey[]): Viola
 }
 
 function routeInvalid(violations: readonly Violation[]): Failure {
+  const [first, ...others] = violations;
+  if (first !== undefined && others.length === 0) {
+    const text = `The request is not valid. ${first.field}: ${first.description}`;
+    return new Failure('ROUTE_INVALID', text, { violations });
+  }
+
   const fields = [...new Set(violations.map((violation) => violation.field))];
   const named = fields.slice(0, MAX_NAMED_FIELDS).join(', ');
   // The reading of a path stops at so many problems, so there may be more.

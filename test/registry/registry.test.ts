@@ -110,6 +110,7 @@ describe('create', () => {
     const idempotencyKeys = values.map((value) => ({ field: 'idempotency-key', value }));
     await expect(registryOver({}).create({ ...COMMAND, idempotencyKeys })).rejects.toMatchObject({
       reason: 'ROUTE_INVALID',
+      message: `The request is not valid. idempotency-key: ${description}`,
       violations: [{ field: 'idempotency-key', description }],
     });
   });

@@ -3,13 +3,20 @@ import { describe } from '@route-registry/transcoder/openapi';
 import { clientProblems, WITH_CLIENT } from './client-check.js';
 import { DescriptionCheck } from './description-check.js';
 import type { DescribedContract } from './descriptions.js';
+import { zodClient } from './zod-client.js';
 
 const check = await DescriptionCheck.create();
 
 async function problemsOf({ name, image }: DescribedContract): Promise<string[]> {
-  const document = describe({ descriptorSet: image, unsupported: 'skip' });
-  const client = WITH_CLIENT.has(name) ? await clientProblems(document) : [];
-  return [...(await check.problems(document)), ...client];
+  const options = { descriptorSet: image, unsupported: 'skip' } as const;
+  const document = describe(options);
+  const problems = await check.problems(document);
+  if (!WITH_CLIENT.has(name)) return problems;
+
+  // Only where the failures are known do the details of errors have a discriminator.
+  const discriminating = describe({ ...options, failures: {} });
+  await zodClient(discriminating).catch((error: unknown) => problems.push(`zod client: ${String(error)}`));
+  return [...problems, ...(await clientProblems(document))];
 }
 
 process.on('message', (contract: DescribedContract) => {

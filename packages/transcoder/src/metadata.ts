@@ -243,7 +243,7 @@ const TAKEN: ReadonlySet<string> = new Set([
 const TOKEN = /^[\w!#$%&'*+\-.^`|~]+$/;
 
 // Node throws for any other character, such as CR and LF.
-const FIT = /^[\t\x20-\x7e\x80-\xff]*$/;
+const FIT = /^[\x20-\x7e\x80-\xff]*$/;
 
 /** Makes response headers from the metadata of replies. */
 export class ReplyHeaders {

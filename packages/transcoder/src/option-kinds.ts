@@ -1,3 +1,4 @@
+import { isUint8Array } from 'node:util/types';
 import type { JsonValue } from '@bufbuild/protobuf';
 import { kindOf, quoted } from './fields/allowed-value.js';
 import { LONGEST_TIMER_MS } from './timeouts.js';
@@ -38,7 +39,8 @@ export const LIST: Kind = {
 };
 export const TEXTS: Kind = { allows: isTextual, words: 'an array or another iterable of strings' };
 export const MAP: Kind = { allows: (value) => value instanceof Map, words: 'a Map' };
-export const BYTES: Kind = { allows: (value) => value instanceof Uint8Array, words: 'a Uint8Array' };
+/** Also one of another realm, such as a Buffer in Jest's environments for browsers. */
+export const BYTES: Kind = { allows: isUint8Array, words: 'a Uint8Array' };
 export const MILLISECONDS: Kind = {
   allows: (value) => typeof value === 'number' && value > 0 && value <= LONGEST_TIMER_MS,
   words: `a number of milliseconds, above 0 and up to ${LONGEST_TIMER_MS}`,

@@ -81,6 +81,19 @@ describe.each(Object.entries(applications))('behind %s', (_, start) => {
   });
 });
 
+it('an application of Fastify answers requests to unknown paths itself', async () => {
+  const app = withFastify(transcoder(), (plugins) => {
+    plugins.setNotFoundHandler((request, reply) => reply.code(404).send(`Nothing at ${request.url}.`));
+  });
+  onTestFinished(() => app.close());
+  const origin = await app.listen({ port: 0, host: '127.0.0.1' });
+  expect(await httpRequest(origin, { path: '/nowhere' })).toMatchObject({
+    status: 404,
+    text: 'Nothing at /nowhere.',
+  });
+  expect((await httpRequest(origin, { path: '/v1/shelves/1', headers })).status).toBe(200);
+});
+
 it('secureHeaders of Hono are in responses', async () => {
   const reply = await httpRequest(await startHono(), { path: '/v1/shelves/1', headers });
   expect(reply.headers['x-content-type-options']).toBe('nosniff');

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import { connect, createServer as createHttp2Server } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -62,6 +62,30 @@ describe('an application around the transcoder', () => {
     const got = await httpRequest(origin, { path: '/v1/shelves/1', headers: { authorization: MEMBER } });
     expect(got.headers.vary).toBe('Origin, Authorization');
     expect((await httpRequest(origin, { path: '/health' })).headers.vary).toBe('Origin');
+  });
+
+  it('that replaces writeHead, such as a cache, finds all headers among those that are set', async () => {
+    const { handler } = createTranscoder({
+      descriptorSet: libraryDescriptorSet,
+      upstream: new LibraryServer(),
+    });
+    let found = {};
+    const server = createServer((request, response) => {
+      const writeHead = response.writeHead.bind(response) as (...args: unknown[]) => ServerResponse;
+      response.writeHead = (...args: unknown[]) => {
+        found = response.getHeaders();
+        return writeHead(...args);
+      };
+      handler(request, response);
+    });
+    const headers = { authorization: MEMBER };
+    const reply = await httpRequest(await listening(server), { path: '/v1/shelves/1', headers });
+    expect(found).toMatchObject({
+      'content-type': 'application/json',
+      etag: reply.headers.etag,
+      'x-request-id': reply.headers['x-request-id'],
+      vary: 'Authorization',
+    });
   });
 
   it('has the log lines about its routine replies at debug', async () => {

@@ -234,6 +234,16 @@ export const rulesOf = (set: Uint8Array) => unboundRules(set);\n`;
     PACKING_MS,
   );
 
+  it('is the same for import and require in one process', async () => {
+    write('package.json', ESM);
+    const program = `
+      import { createRequire } from 'node:module';
+      import { Failure } from '@route-registry/transcoder';
+      const required = createRequire(import.meta.url)('@route-registry/transcoder');
+      console.log(new required.Failure('PATH_UNKNOWN', '') instanceof Failure);`;
+    expect(await user.run('node', [write('both.js', program)])).toBe('true\n');
+  });
+
   it(
     'is loaded by Jest, and serves',
     async () => {
@@ -256,6 +266,35 @@ export const rulesOf = (set: Uint8Array) => unboundRules(set);\n`;
           server.close();
           upstream.close();
         });`);
+    },
+    PACKING_MS,
+  );
+
+  it(
+    "serves in Jest's environment jsdom, whose Buffers are of another realm than its Uint8Array",
+    async () => {
+      write('package.json', '{"type":"commonjs"}');
+      const test = `
+        const { once } = require('node:events');
+        const { createServer, get } = require('node:http');
+        const { text } = require('node:stream/consumers');
+        const { TextDecoder, TextEncoder } = require('node:util');
+        // jsdom has none.
+        Object.assign(globalThis, { TextDecoder, TextEncoder });
+        const { createTranscoder } = require('@route-registry/transcoder');
+
+        test('it serves', async () => {
+          const descriptorSet = require('node:fs').readFileSync('library.binpb');
+          const message = Buffer.from([10, 1, 55]);
+          const unary = () => ({ code: 0, details: '', answered: true, message });
+          const { handler } = createTranscoder({ descriptorSet, upstream: { unary } });
+          const server = createServer(handler).listen(0, '127.0.0.1');
+          await once(server, 'listening');
+          const [response] = await once(get({ port: server.address().port, path: '/v1/shelves/7' }), 'response');
+          expect(await text(response)).toContain('"id":"7"');
+          server.close();
+        });`;
+      await user.jest(test, 'jsdom');
     },
     PACKING_MS,
   );

@@ -9,7 +9,7 @@ import {
 } from 'node:http';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { commandSettings, type CommandSettings } from './settings.js';
-import { errorReply } from '../failures/error-reply.js';
+import { errorReply, ownDetails } from '../failures/error-reply.js';
 import { httpStatusOf } from '../failures/failure.js';
 import { isForeign } from './foreign-requests.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
@@ -35,6 +35,9 @@ const FOREIGN =
 
 const WITHOUT_REFLECTION =
   'To serve it without reflection, give its contract with --descriptors FILE: a descriptor set, as written by buf build -o FILE, or by protoc --include_imports --descriptor_set_out=FILE, from its proto files.';
+
+/** The `domain` of the errors of the command itself, which has no contract while it waits for one. */
+const DOMAIN = 'transcoder';
 
 /** How long a connection stays open between two requests, in milliseconds: longer than balancers, which keep them for 60 s. */
 const IDLE_MS = 75_000;
@@ -214,8 +217,9 @@ class Front {
 
   /** Answers a request with an error, without the transcoder. */
   #refuse(request: IncomingMessage, response: ServerResponse, code: Code, message: string): void {
-    const reply = errorReply(code, httpStatusOf(code), message, [], {});
     const requestId = randomUUID();
+    const details = ownDetails({ reason: Code[code], domain: DOMAIN, requestId });
+    const reply = errorReply(code, httpStatusOf(code), message, details, {});
     void writeReply(response, reply, requestId);
     const path = loggedPath(requestTarget(request).path);
     const { method } = request;

@@ -1,3 +1,4 @@
+import { isUint8Array } from 'node:util/types';
 import { createRegistry, fromBinary, toJson, type JsonObject, type Registry } from '@bufbuild/protobuf';
 import { type Any, AnySchema } from '@bufbuild/protobuf/wkt';
 import { isObject } from '../fields/json-value.js';
@@ -37,7 +38,8 @@ export class ErrorReplies {
   ofFailure(failure: HttpFailure, requestId: string): ErrorReply {
     const { code, httpStatus, reason, headers, retryAfterS, cause } = failure;
     const violations = failure.violations();
-    const details = this.#ownDetails(reason, requestId, violations, retryAfterS);
+    const { domain } = this.#options;
+    const details = ownDetails({ reason, domain, requestId }, violations, retryAfterS);
     return {
       ...errorReply(code, httpStatus, naming(failure.text(), violations), details, {
         ...headers,
@@ -57,9 +59,9 @@ export class ErrorReplies {
     const code = codeOf(reply.code);
     if (!reply.answered)
       return this.ofFailure(upstreamFailure(code, reply.details, reply.clientMessage), requestId);
-    const { message = reply.details, details = this.#ownDetails(Code[code], requestId, []) } = this.#statusIn(
-      reply.trailers,
-    );
+    const { domain } = this.#options;
+    const { message = reply.details, details = ownDetails({ reason: Code[code], domain, requestId }) } =
+      this.#statusIn(reply.trailers);
     const { reason, metadata } = detailOf(details, 'ErrorInfo');
     const tooLarge = code === Code.RESOURCE_EXHAUSTED && reason === 'REQUEST_TOO_LARGE';
     const scope = isObject(metadata) ? metadata['scope'] : undefined;
@@ -71,27 +73,10 @@ export class ErrorReplies {
     return { ...answer, reason: typeof reason === 'string' ? reason : undefined };
   }
 
-  #ownDetails(
-    reason: string,
-    requestId: string,
-    violations: readonly FieldViolation[],
-    retryAfterS?: number,
-  ): JsonObject[] {
-    const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
-    return [
-      { '@type': `${TYPE_PREFIX}ErrorInfo`, reason, domain: this.#options.domain },
-      ...(fieldViolations.length === 0 ? [] : [{ '@type': `${TYPE_PREFIX}BadRequest`, fieldViolations }]),
-      ...(retryAfterS === undefined
-        ? []
-        : [{ '@type': `${TYPE_PREFIX}RetryInfo`, retryDelay: `${retryAfterS}s` }]),
-      { '@type': `${TYPE_PREFIX}RequestInfo`, requestId },
-    ];
-  }
-
   /** The `google.rpc.Status` in the trailers; empty if none can be decoded. */
   #statusIn(trailers: ReplyMetadata | undefined): { message?: string; details?: JsonObject[] } {
     const [bytes] = trailers?.get(STATUS_DETAILS) ?? [];
-    if (!(bytes instanceof Uint8Array)) return {};
+    if (!isUint8Array(bytes)) return {};
     try {
       const { message, details } = fromBinary(StatusSchema, bytes);
       return {
@@ -114,6 +99,30 @@ export class ErrorReplies {
       return [{ '@type': detail.typeUrl, value: Buffer.from(detail.value).toString('base64') }];
     }
   }
+}
+
+/** What the details of every own error tell. */
+interface ErrorFacts {
+  readonly reason: string;
+  readonly domain: string;
+  readonly requestId: string;
+}
+
+/** The details of an error that does not come from the server, in ProtoJSON. */
+export function ownDetails(
+  { reason, domain, requestId }: ErrorFacts,
+  violations: readonly FieldViolation[] = [],
+  retryAfterS?: number,
+): JsonObject[] {
+  const details: JsonObject[] = [{ '@type': `${TYPE_PREFIX}ErrorInfo`, reason, domain }];
+  if (violations.length > 0) {
+    const fieldViolations = violations.map(({ field, description }) => ({ field, description }));
+    details.push({ '@type': `${TYPE_PREFIX}BadRequest`, fieldViolations });
+  }
+  if (retryAfterS !== undefined)
+    details.push({ '@type': `${TYPE_PREFIX}RetryInfo`, retryDelay: `${retryAfterS}s` });
+  details.push({ '@type': `${TYPE_PREFIX}RequestInfo`, requestId });
+  return details;
 }
 
 /** The message with what is wrong with the only invalid field, or with the names of several. */

@@ -56,6 +56,9 @@ const BROKEN_OFF = new RegExp(
   's',
 );
 
+/** The texts of grpc-js for a call without a connection, which the function `connectFailure` shortens. */
+const NO_CONNECTION = /^(?:round_robin: )?No connection established\. Last error: /;
+
 /** The codes that grpc-js gives to a call that ends with its connection, or whose stream is reset, by the HTTP/2 code. */
 const OF_RESETS: ReadonlySet<status> = new Set([
   status.CANCELLED,
@@ -105,6 +108,8 @@ export function failed(
   const noStatus = NO_GRPC.test(details);
   const own = noStatus || (empty && (!headersCame || BROKEN_OFF.test(details)));
   if (!own) return { code, details, answered: true, initialMetadata, trailers: metadata };
+  if (NO_CONNECTION.test(details))
+    return unanswered(code, `There is no connection: ${connectFailure(details)}.`);
   const other = notGrpc(details, initialMetadata ?? metadata);
   const text = other === undefined ? details : `The response is not gRPC: ${other}.`;
   // A response that is too large is a fault of the server, and a retry would not help.
@@ -124,10 +129,14 @@ export function failed(
 
 /** Why there is no connection, in a text of grpc-js: `… Last error: Error: connect ECONNREFUSED … (2026-…Z). Resolution note: …`. */
 export function connectFailure(details: string): string {
-  return details
-    .replace(/^.*Last error: (?:Error: )?/s, '')
-    .replace(/\.? Resolution note:.*$/s, '')
-    .replace(/ \([-\d]+T[\d:.]+Z\)$/, '')
-    .replace(/^.*:SSL routines:[^:]*:([^:]+):.*$/s, 'TLS failed, $1')
-    .replace(/^Failed to connect$/, 'it ended the connection, as a server that expects TLS does');
+  return (
+    details
+      .replace(/^.*Last error: (?:Error: )?/s, '')
+      .replace(/\.? Resolution note:.*$/s, '')
+      .replace(/ \([-\d]+T[\d:.]+Z\)$/, '')
+      // It was another channel that could not connect.
+      .replace(/^null$/, 'the address cannot be reached')
+      .replace(/^.*:SSL routines:[^:]*:([^:]+):.*$/s, 'TLS failed, $1')
+      .replace(/^Failed to connect$/, 'it ended the connection, as a server that expects TLS does')
+  );
 }

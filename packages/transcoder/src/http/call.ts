@@ -1,3 +1,4 @@
+import { isUint8Array } from 'node:util/types';
 import type { Message } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { ErrorReplies } from '../failures/error-reply.js';
@@ -226,7 +227,7 @@ class TranscodedCall implements PendingBody {
   async #callLater(body: ArrivingBody): Promise<HttpReply> {
     const { deadline } = this.#head;
     const received = await this.#parts.uploads.wait(body, deadline, this, this.#exchange);
-    return received instanceof Uint8Array ? this.#callWith(received) : received;
+    return isUint8Array(received) ? this.#callWith(received) : received;
   }
 
   #callWith(body: Uint8Array): HttpReply | Promise<HttpReply> {

@@ -238,6 +238,7 @@ export function writeClientError(socket: Duplex, { status, body }: ErrorReply, r
   socket.end(
     [
       `HTTP/1.1 ${status} ${phrase}`,
+      `Date: ${new Date().toUTCString()}`,
       'Connection: close',
       `X-Request-Id: ${requestId}`,
       'Cache-Control: no-store',

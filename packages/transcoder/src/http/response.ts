@@ -138,6 +138,8 @@ function writeHead(
     // Otherwise Node would use the chunked coding for the empty content.
     headers['Content-Length'] = 0;
   }
+  // Middleware that replaces it, such as a cache, looks for headers among those that are set.
+  if (Object.hasOwn(response, 'writeHead')) response.setHeaders(new Map(Object.entries(headers)));
   response.writeHead(reply.status, headers);
   // Node buffers this response while an earlier one is being written, and would put its head before a buffered 100.
   if (response.socket === null) response.flushHeaders();

@@ -1,3 +1,4 @@
+import { isUint8Array } from 'node:util/types';
 import type { ErrorReplies } from '../failures/error-reply.js';
 import {
   codeOf,
@@ -91,12 +92,11 @@ export class StreamedReply {
   async *#pieces(first: StreamItem | undefined): AsyncGenerator<Uint8Array, void> {
     const { exchange, format } = this.#parts;
     let next = first;
-    while (next === undefined || next instanceof Uint8Array) {
+    while (next === undefined || isUint8Array(next)) {
       const piece = next ?? format.pulse;
       if (piece !== undefined) yield piece;
       next = await this.#nextOrPulse();
     }
-    if (isEnd(next)) exchange.fields = next.fields;
     if (isEnd(next) && isOk(next)) {
       if (format.end !== undefined) yield format.end;
       return;
@@ -138,7 +138,7 @@ export class StreamedReply {
     this.#asked = true;
     try {
       const item = await this.#stream.next();
-      if (item instanceof Uint8Array) this.#item = this.#parts.format.message(item);
+      if (isUint8Array(item)) this.#item = this.#parts.format.message(item);
       else if (isEnd(item)) this.#item = item;
       else throw new TypeError('The stream returned neither a message nor an outcome.');
     } catch (error) {

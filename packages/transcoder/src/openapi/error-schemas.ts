@@ -144,7 +144,8 @@ function detail(
   required: readonly string[],
   properties: Readonly<Record<string, Schema>>,
 ): Schema {
-  const type: JsonValue = { type: 'string', const: `${TYPE_PREFIX}${name}` };
+  // An enum, not a constant, which some generators do not take for the value of a discriminator.
+  const type: JsonValue = { type: 'string', enum: [`${TYPE_PREFIX}${name}`] };
   return {
     type: 'object',
     description,

@@ -2,7 +2,7 @@ import { type IncomingHttpHeaders, IncomingMessage, type OutgoingHttpHeaders } f
 import { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { isForeign } from '../../src/command/foreign-requests.js';
-import { httpRequest, rawExchange } from '../support/http-request.js';
+import { httpRequest, rawExchange, reasonOf } from '../support/http-request.js';
 import { opening } from '../support/opening.js';
 import { startReflecting } from '../support/reflecting-server.js';
 import { originOf, startCommand } from '../support/running-command.js';
@@ -91,10 +91,13 @@ describe('the command', () => {
     const port = String(unused.address.split(':')[1]);
     const { lines } = startCommand('--target', target.address, '--port', port);
     await expect.poll(() => lines.join()).toContain('Waiting: ');
-    const statusFor = async (headers: OutgoingHttpHeaders): Promise<number> =>
-      (await httpRequest(`http://127.0.0.1:${port}`, { path: '/', headers })).status;
-    expect(await statusFor({})).toBe(503);
-    expect(await statusFor({ host: 'pages.example' })).toBe(403);
+    const reply = (headers: OutgoingHttpHeaders) =>
+      httpRequest(`http://127.0.0.1:${port}`, { path: '/', headers });
+    const waiting = await reply({});
+    expect([waiting.status, reasonOf(waiting)]).toEqual([503, 'UNAVAILABLE']);
+    const foreign = await reply({ host: 'pages.example' });
+    expect([foreign.status, reasonOf(foreign)]).toEqual([403, 'PERMISSION_DENIED']);
+    expect(foreign.text).toContain(`"requestId":"${String(foreign.headers['x-request-id'])}"`);
   });
 
   it('listens where --host says, and answers for the names of --allow-host', async () => {

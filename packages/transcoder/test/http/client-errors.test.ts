@@ -2,11 +2,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TranscoderOptions } from '../../src/options.js';
 import { createTranscoder } from '../../src/transcoder.js';
 import { firstOf, libraryDescriptorSet } from '../support/library-contract.js';
 import { listening } from '../support/opening.js';
 import { errorOf, fieldsOf, reasonOf, rawExchange } from '../support/http-request.js';
-import { openTranscoder, type RunningTranscoder, startTranscoder } from '../support/library-transcoder.js';
+import { type RunningTranscoder, startTranscoder } from '../support/library-transcoder.js';
 import { LibraryServer, MEMBER } from '../support/library-server.js';
 
 let gateway: RunningTranscoder;
@@ -62,6 +63,7 @@ async function onlyResponse(bytes: string): Promise<RawResponse> {
 function expectErrorShape(response: RawResponse): void {
   const id = /^x-request-id: (.+)\r$/im.exec(response.head)?.[1];
   expect(response.head).toMatch(/^cache-control: no-store\r$/im);
+  expect(response.head).toMatch(/^date: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r$/im);
   expect(response.head).toMatch(new RegExp(`^content-length: ${response.text.length}\\r$`, 'im'));
   expect(response.head).toMatch(/^content-type: application\/json\r$/im);
   expect(errorOf(response)).toMatchObject({
@@ -312,21 +314,33 @@ describe('what follows a request', () => {
   );
 });
 
-const LIMITS = { requestTimeout: 50, headersTimeout: 50, connectionsCheckingInterval: 10 };
+/** Starts a server whose time limits for requests are far off. */
+async function startPatient(options: Partial<TranscoderOptions> = {}) {
+  const upstream = new LibraryServer();
+  const transcoder = createTranscoder({ descriptorSet: libraryDescriptorSet, upstream, ...options });
+  const server = createServer({ connectionsCheckingInterval: 10 }, transcoder.handler);
+  const origin = await listening(server.on('clientError', transcoder.onClientError));
+  /** Ends the requests that have not arrived whole. */
+  const endRequests = (): void => {
+    server.headersTimeout = 1;
+    server.requestTimeout = 1;
+  };
+  return { server, origin, endRequests };
+}
 
 describe('a client that keeps sending after its refusal', () => {
   it('is cut off at the time limit', async () => {
-    const impatient = await startTranscoder({}, LIMITS);
-    const port = Number(new URL(impatient.origin).port);
+    const { origin, endRequests } = await startPatient();
+    const port = Number(new URL(origin).port);
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     socket.on('error', () => undefined).write('nonsense');
     const [answer] = (await once(socket, 'data')) as [Buffer];
     expect(answer.toString()).toMatch(/^HTTP\/1\.1 400 /);
+    endRequests();
     const writing = setInterval(() => socket.write('nonsense'), 10);
     // Writes fail once the server has closed the connection. The socket closes only afterwards.
     await new Promise((resolve) => socket.once('close', resolve));
     clearInterval(writing);
-    await impatient.close();
   });
 });
 
@@ -335,13 +349,19 @@ describe('a body that stays incomplete', () => {
     'POST /v1/shelves HTTP/1.1\r\nHost: x\r\nX-Request-Id: mine\r\nContent-Length: 9\r\n\r\n{';
 
   it('is 408 with the id of its request, in the response and the log', async () => {
-    const gateway = await openTranscoder({ guard: undefined }, LIMITS);
-    const text = await rawExchange(gateway.origin, beginning);
+    const lines: object[] = [];
+    const ignore = (): void => undefined;
+    const info = (fields: object, message: string): void => void lines.push({ fields, message });
+    const { server, origin, endRequests } = await startPatient({
+      requestIdOf: String,
+      log: { debug: ignore, info, warn: ignore, error: ignore },
+    });
+    server.once('request', endRequests);
+    const text = await rawExchange(origin, beginning);
     expect(text).toMatch(/^HTTP\/1\.1 408 /);
     expect(text).toContain('\r\nX-Request-Id: mine\r\n');
     expect(reasonOf({ text: text.split('\r\n\r\n')[1] ?? '' })).toBe('REQUEST_TIMED_OUT');
-    await gateway.close();
-    expect(gateway.log).toMatchObject([
+    expect(lines).toMatchObject([
       { message: 'request refused', fields: { requestId: 'mine', method: 'POST', status: 408 } },
     ]);
   });

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Metadata, status } from '@grpc/grpc-js';
 import { create, toBinary } from '@bufbuild/protobuf';
@@ -10,7 +11,7 @@ import type { ReplyStream, UnaryCall, Upstream } from '../../src/upstream.js';
 import { Deferred } from '../support/deferred.js';
 import { type FeedCall, feedMessage, startFeed } from '../support/feed-server.js';
 import { errorOf, httpRequest, reasonOf, rawExchange } from '../support/http-request.js';
-import { settled } from '../support/settled.js';
+import { settled, stuck } from '../support/settled.js';
 
 const ENTRIES = '/v1/topics/news/entries';
 const EVENTS = { accept: 'text/event-stream' };
@@ -629,12 +630,16 @@ describe('a server that shuts down', () => {
   });
 
   it('cuts off a client that does not read the last line within a second', async () => {
-    const { answer, sent, gone } = flood();
-    const feed = await startFeed(answer);
+    const { answer, gone } = flood();
+    const responses: ServerResponse[] = [];
+    const feed = await startFeed(answer, {}, (handler) => (request, response) => {
+      responses.push(response);
+      handler(request, response);
+    });
     const socket = stalled(feed.origin).resume();
     await once(socket, 'data');
     socket.pause();
-    await settled(sent);
+    await stuck(() => responses[0]?.socket);
     stopTimers();
     feed.end();
     vi.advanceTimersByTime(999);

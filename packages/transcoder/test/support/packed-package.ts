@@ -24,8 +24,8 @@ export interface PackedPackage {
   run(program: string, args: readonly string[], env?: Readonly<Record<string, string>>): Promise<string>;
   /** Compiles a TypeScript program in that folder with strict options. Rejects with the errors. */
   compile(file: string, ...options: readonly string[]): Promise<string>;
-  /** Runs a test with Jest as it comes: `require()` without flags. Rejects when it fails. */
-  jest(test: string): Promise<void>;
+  /** Runs a test with Jest as it comes: `require()` without flags. Rejects when it fails. Default: the environment of Node. */
+  jest(test: string, environment?: 'node' | 'jsdom'): Promise<void>;
   /** What `@arethetypeswrong/cli` finds wrong with the types, but for entries without types. Empty if it is nothing. */
   typeProblems(untyped?: readonly string[]): Promise<string>;
   remove(): Promise<void>;
@@ -58,10 +58,11 @@ export async function installPacked(source: string, beside: readonly string[]): 
     installed,
     run: runIn,
     compile: (file, ...options) => runIn('tsc', [...STRICT, ...options, file]),
-    jest: async (test) => {
-      const tools = await npmPackages({ jest: '30.5.2' });
+    jest: async (test, environment = 'node') => {
+      const tools = await npmPackages({ jest: '30.5.2', 'jest-environment-jsdom': '30.5.2' });
       await writeFile(join(folder, 'required.test.js'), test);
-      await runIn('node', [join(tools, 'jest/bin/jest.js'), 'required.test.js']);
+      const used = ['--env', join(tools, `jest-environment-${environment}`)];
+      await runIn('node', [join(tools, 'jest/bin/jest.js'), ...used, 'required.test.js']);
     },
     typeProblems: async (untyped = []) => {
       const excluded = untyped.length === 0 ? [] : ['--exclude-entrypoints', ...untyped];

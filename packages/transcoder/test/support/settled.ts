@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { expect } from 'vitest';
 
 /** Waits until a number is above zero and stays the same for a while. Returns it. */
@@ -16,4 +17,13 @@ export async function settled(value: () => number): Promise<number> {
     )
     .toBe(true);
   return latest;
+}
+
+/** Waits until nothing more can be written to a socket, since its other end does not read. */
+export async function stuck(socket: () => Socket | null | undefined): Promise<void> {
+  await settled(() => {
+    const { bytesWritten = 0, writableLength = 0 } = socket() ?? {};
+    // Otherwise it is the writer that pauses.
+    return writableLength > 0 ? bytesWritten - writableLength : 0;
+  });
 }
