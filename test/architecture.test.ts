@@ -52,7 +52,7 @@ const ALLOWED: Readonly<
     ],
   },
   lifecycle: { modules: ['auth', 'files', 'settings', 'store'], packages: ['knex', 'pino'] },
-  settings: { modules: [], packages: [] },
+  settings: { modules: ['auth'], packages: [] },
   gen: { modules: [], packages: ['@bufbuild/protobuf', '@grpc/grpc-js'] },
 };
 
@@ -63,6 +63,7 @@ const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
   ['files', 'settings'],
   ['gateway', 'settings'],
   ['grpc', 'settings'],
+  ['settings', 'auth'],
   ['store', 'settings'],
   ['observability', 'store'],
   ['observability/tracing', 'store'],

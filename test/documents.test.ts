@@ -6,7 +6,8 @@ import { failures } from '@route-registry/transcoder';
 import { codeOf, httpStatusOf, upstreamFailure } from '../packages/transcoder/src/failures/failure.js';
 import { FAILURES } from '../src/calls/failures.js';
 import { DEFAULT_SCOPES } from '../src/grpc/route-service.js';
-import { SETTINGS } from '../src/settings/reader.js';
+import type { Kind } from '../src/settings/kinds.js';
+import { type Setting, SETTINGS } from '../src/settings/table.js';
 
 /** The codes of channel failures that the transcoder does not map to `INTERNAL`. */
 const CHANNEL_CODES = [
@@ -37,25 +38,40 @@ function code(text: string): string {
   return text.replaceAll('`', '');
 }
 
-/** The settings in a document with their defaults. */
-function settingsIn(document: string): object {
-  const rows = rowsOf(document).slice(1);
-  return Object.fromEntries(rows.map(([name = '', fallback = '']) => [code(name), code(fallback)]));
+/** The message with which a kind refuses what nobody would set. */
+function refusalOf(kind: Kind<unknown>): string {
+  try {
+    kind('\0');
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return '';
 }
 
-const DEFAULTS = Object.fromEntries(
-  Object.entries(SETTINGS).map(([name, fallback]) => [name, fallback ?? 'none']),
-);
-
 describe('docs/settings.md', () => {
-  it('lists exactly the settings, each with its default', () => {
-    expect(settingsIn(read('docs/settings.md'))).toEqual(DEFAULTS);
+  const [, ...rows] = rowsOf(read('docs/settings.md'));
+
+  it('lists exactly the settings, each with its default and the range of a number', () => {
+    const defaults = Object.entries<Setting>(SETTINGS).map(([name, [kind, fallback = 'none']]) => {
+      const [, range] = /^must be a whole number from (\d+ to \d+);/.exec(refusalOf(kind)) ?? [];
+      return [name, range === undefined ? fallback : `${fallback} (${range})`];
+    });
+    expect(rows.map((row) => row.slice(0, 2).map(code)).sort()).toEqual(defaults.sort());
+  });
+
+  it('has every value of those with a choice', () => {
+    const missing = Object.entries<Setting>(SETTINGS).flatMap(([name, [kind]]) => {
+      const [, choice = ''] = /^must be one of (.*);/.exec(refusalOf(kind)) ?? [];
+      const row = rows.find(([cell = '']) => code(cell) === name)?.join(' ') ?? '';
+      return choice.split(', ').filter((value) => value !== '' && !row.includes(`\`${value}\``));
+    });
+    expect(missing).toEqual([]);
   });
 });
 
 describe('the scopes in the contract and the OpenAPI document', () => {
   it('are the defaults of the settings', () => {
-    expect(DEFAULT_SCOPES).toEqual({ read: SETTINGS.JWT_READ_SCOPE, write: SETTINGS.JWT_WRITE_SCOPE });
+    expect(DEFAULT_SCOPES).toEqual({ read: SETTINGS.JWT_READ_SCOPE[1], write: SETTINGS.JWT_WRITE_SCOPE[1] });
   });
 });
 

@@ -4,7 +4,8 @@ import { type RememberingAuthenticator, rememberTokens } from '../auth/remembere
 import { RemoteKeySet } from '../auth/remote-key-set.js';
 import { FollowedFiles } from '../files/followed-files.js';
 import { localSecret } from '../settings/local-secret.js';
-import { secretsIn, type TokenConfig } from '../settings/tokens.js';
+import { secretsIn } from '../settings/token-values.js';
+import type { TokenConfig } from '../settings/tokens.js';
 import type { Closing } from './closing.js';
 
 interface TokenKeysOptions {

@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
+import { escapeInvisible } from '../registry/text.js';
 
 /** The format of log lines: `pretty` for people, `json` for programs, or `auto`, which depends on the output. */
 export type LogFormat = 'auto' | 'json' | 'pretty';
@@ -10,9 +11,6 @@ export interface LogOptions {
   /** Whether the output is a terminal: `auto` then means `pretty`, otherwise `json`. */
   readonly terminal: boolean;
 }
-
-/** Every character that a terminal would interpret, except the line breaks and tabs of stack traces. */
-const CONTROL = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** Creates a logger that writes each line at once, as JSON with an ISO 8601 time or formatted for people. */
 export async function openLogger(output: DestinationStream, options: LogOptions): Promise<Logger> {
@@ -36,12 +34,12 @@ async function readable(output: DestinationStream, terminal: boolean): Promise<D
   });
   return {
     write(line) {
-      output.write(prettify(JSON.parse(line, shown)));
+      output.write(prettify(JSON.parse(line, withoutControls)));
     },
   };
 }
 
-function shown(_key: string, value: unknown): unknown {
-  if (typeof value !== 'string') return value;
-  return value.replace(CONTROL, (character) => `\\u{${Number(character.codePointAt(0)).toString(16)}}`);
+/** Escapes what a terminal would interpret, except the line breaks and tabs of stack traces. */
+function withoutControls(_key: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.replace(/[^\n\t]+/g, escapeInvisible) : value;
 }

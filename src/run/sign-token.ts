@@ -5,7 +5,8 @@ import jwt from 'jsonwebtoken';
 import { isSubject } from '../auth/claims.js';
 import { readScopes, readTokens } from '../settings/config.js';
 import { localSecret } from '../settings/local-secret.js';
-import { secretsIn, type TokenConfig, type TokenKey } from '../settings/tokens.js';
+import { secretsIn } from '../settings/token-values.js';
+import type { TokenConfig, TokenKey } from '../settings/tokens.js';
 import type { Terminal } from './terminal.js';
 
 /** A number and its unit: seconds, minutes, hours or days. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { isLoopback, splitAddress } from '../settings/addresses.js';
 import type { Config } from '../settings/config.js';
-import { unknownSettings } from '../settings/reader.js';
+import { unknownSettings } from '../settings/unknown-settings.js';
 import { unsupportedTraceVariables } from '../settings/traces.js';
 
 /** Logs what an operator should know before the service starts. */

@@ -1,9 +1,9 @@
-import type { SettingsReader } from './reader.js';
+import { type Kind, listOf, unusableValue } from './kinds.js';
 
 const UNIX_SOCKET = /^unix:./;
 const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|::1)$/i;
 /** The form that `splitAddress` accepts, for error messages. */
-export const ADDRESS_FORM = 'host:port, with a port up to 65535';
+const ADDRESS_FORM = 'host:port, with a port up to 65535';
 
 /** A TCP address to listen on; port 0 means any free port. */
 export interface HostAndPort {
@@ -11,52 +11,47 @@ export interface HostAndPort {
   readonly port: number;
 }
 
-/** Reads the address of the gRPC server; adds any problem to the reader. */
-export function grpcAddressOf(settings: SettingsReader): string {
-  const address = settings.text('GRPC_ADDRESS');
-  if (!UNIX_SOCKET.test(address) && splitAddress(address) === undefined)
-    settings.refuseValue('GRPC_ADDRESS', address, `must be ${ADDRESS_FORM}, or unix:/path`);
-  return address;
-}
+/** `host:port` */
+export const address: Kind<HostAndPort> = (text) => {
+  const parts = splitAddress(text);
+  if (parts === undefined) throw unusableValue(text, `must be ${ADDRESS_FORM}`);
+  return parts;
+};
 
-/** Reads the address of the operators' listener, which must not be public; undefined for none. */
-export function opsAddressOf(
-  settings: SettingsReader,
-  protocols: readonly ('GRPC_ADDRESS' | 'HTTP_ADDRESS')[],
-): HostAndPort | undefined {
-  const text = settings.text('OPS_ADDRESS');
-  if (text === 'off') return undefined;
-  const address = splitAddress(text);
-  if (address === undefined) {
-    settings.refuseValue('OPS_ADDRESS', text, `must be ${ADDRESS_FORM}, or off`);
-    return undefined;
-  }
-  const protocol = protocols.find((name) => isSame(address, splitAddress(settings.text(name))));
-  if (protocol !== undefined)
-    settings.refuseValue('OPS_ADDRESS', text, `must differ from ${protocol}, which is public`);
-  return address;
-}
+/** `host:port`, or `off` for none. */
+export const addressOrOff: Kind<HostAndPort | undefined> = (text) => {
+  const parts = splitAddress(text);
+  if (parts === undefined && text !== 'off') throw unusableValue(text, `must be ${ADDRESS_FORM}, or off`);
+  return parts;
+};
 
-function isSame({ host, port }: HostAndPort, other: HostAndPort | undefined): boolean {
-  return port !== 0 && port === other?.port && host.toLowerCase() === other.host.toLowerCase();
-}
+/** `host:port` or `unix:/path` */
+export const addressOrSocket: Kind<string> = (text) => {
+  if (UNIX_SOCKET.test(text) || splitAddress(text) !== undefined) return text;
+  throw unusableValue(text, `must be ${ADDRESS_FORM}, or unix:/path`);
+};
 
-/** Checks that a target has a form that grpc-js can resolve (gRPC's doc/naming.md); each TCP address needs a port. */
-export function checkTarget(settings: SettingsReader, target: string): void {
-  const [, name] = /^dns:(?:\/\/[^/]*\/)?(.*)$/.exec(target) ?? [];
-  const [, list] = /^ipv[46]:(.*)$/.exec(target) ?? [];
-  const addresses = list?.split(',') ?? [name ?? target];
-  if (UNIX_SOCKET.test(target) || addresses.every((each) => splitAddress(each) !== undefined)) return;
-  settings.refuseValue(
-    'GRPC_UPSTREAM',
-    target,
+/** A target in a form that grpc-js can resolve (gRPC's doc/naming.md); each TCP address needs a port. */
+export const target: Kind<string> = (text) => {
+  const [, name] = /^dns:(?:\/\/[^/]*\/)?(.*)$/.exec(text) ?? [];
+  const [, list] = /^ipv[46]:(.*)$/.exec(text) ?? [];
+  const addresses = list?.split(',') ?? [name ?? text];
+  if (UNIX_SOCKET.test(text) || addresses.every((each) => splitAddress(each) !== undefined)) return text;
+  throw unusableValue(
+    text,
     `must be ${ADDRESS_FORM}, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051`,
   );
+};
+
+/** Whether both are the same address, and not any free port. */
+export function isSame(one: HostAndPort | undefined, other: HostAndPort | undefined): boolean {
+  if (one === undefined || other === undefined || one.port === 0) return false;
+  return one.port === other.port && one.host.toLowerCase() === other.host.toLowerCase();
 }
 
 /** The parts of `host:port`; the host may be an IPv6 address in brackets. */
-export function splitAddress(address: string): HostAndPort | undefined {
-  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]/]+)):(\d{1,5})$/.exec(address);
+export function splitAddress(text: string): HostAndPort | undefined {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]/]+)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
   if (match === null || port > 65_535) return undefined;
   return { host: match[1] ?? match[2] ?? '', port };
@@ -71,3 +66,13 @@ export function isLoopback(host: string): boolean {
 export function joinAddress(host: string, port: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
+
+/** `*` as the whole leftmost label, with at least two labels after it. */
+const WILDCARD = /^https:\/\/\*(?=(?:\.[^.]+){2})/;
+
+/** Origins as scheme, host, and the port unless it is the scheme's default (RFC 6454 6.2). */
+export const origins = listOf((text) => {
+  const example = text.replace(WILDCARD, 'https://any');
+  const isUrl = /^https?:[^*]+$/.test(example) && URL.canParse(example);
+  return isUrl && new URL(example).origin === example;
+}, 'must be origins as browsers send them, without a path and without a final slash, such as https://app.example.com,http://localhost:3000; in https://*.example.com, * stands for one label');

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { isLoopback } from './addresses.js';
-import type { SettingsReader } from './reader.js';
 
 /** A database of a MySQL or MariaDB server. */
 export interface MysqlDatabase {
@@ -74,27 +73,6 @@ function decoded(text: string): string {
     // A percent-encoding is malformed.
     throw new Error(WRONG_FORM);
   }
-}
-
-/** Reads where the routes are stored: from `DATABASE_URL`, or from a file, since the URL may hold a password. */
-export function databaseOf(settings: SettingsReader): Database {
-  const fromFile = settings.given('DATABASE_URL_FILE') !== undefined;
-  const name = fromFile ? 'DATABASE_URL_FILE' : 'DATABASE_URL';
-  if (fromFile && settings.given('DATABASE_URL') !== undefined)
-    settings.refuse(name, 'must be set without DATABASE_URL; got both.');
-  const url = fromFile ? settings.contentOf(name)?.toString().trim() : settings.text('DATABASE_URL');
-  try {
-    if (url !== undefined) return parseDatabaseUrl(url);
-  } catch (error) {
-    settings.refuse(name, `${fromFile ? 'names a file whose text ' : ''}${(error as Error).message}`);
-  }
-  // The start fails for the problem above.
-  return { engine: 'sqlite', file: ':memory:' };
-}
-
-/** Whether the database is configured; otherwise it is the file of local mode. */
-export function isDatabaseGiven(settings: SettingsReader): boolean {
-  return settings.given('DATABASE_URL') !== undefined || settings.given('DATABASE_URL_FILE') !== undefined;
 }
 
 /** The TLS options for MySQL; the texts are in PEM. */

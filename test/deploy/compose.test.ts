@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readConfig, readMigration } from '../../src/settings/config.js';
-import { SETTINGS } from '../../src/settings/reader.js';
+import { SETTINGS } from '../../src/settings/table.js';
 import { COMPOSE, environmentOf } from '../support/compose-file.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');

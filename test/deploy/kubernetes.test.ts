@@ -9,7 +9,7 @@ import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.js';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { readConfig, readMigration } from '../../src/settings/config.js';
-import { SETTINGS } from '../../src/settings/reader.js';
+import { SETTINGS } from '../../src/settings/table.js';
 import {
   FOLDER,
   kustomization,

@@ -31,7 +31,7 @@ function folderOfService(): string {
 it('npm run dev prints a token, and starts again after an edit, also one in the moment it is up', async () => {
   const folder = folderOfService();
   const PATH = [join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
-  const dev = spawn('scripts/dev.sh', { cwd: folder, env: { ...process.env, PATH } });
+  const dev = spawn(join(folder, 'scripts/dev.sh'), { cwd: folder, env: { ...process.env, PATH } });
   onTestFinished(async () => {
     dev.kill();
     dev.kill('SIGCONT');

@@ -10,7 +10,7 @@ import {
   readMigration,
   readTokens,
 } from '../../src/settings/config.js';
-import { unknownSettings } from '../../src/settings/reader.js';
+import { unknownSettings } from '../../src/settings/unknown-settings.js';
 
 const SECRET = 's'.repeat(32);
 const PARTIES = { JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
@@ -232,6 +232,21 @@ describe('invalid settings', () => {
       'an address for operators that is the gRPC address in other case',
       { OPS_ADDRESS: 'LOCALHOST:7', GRPC_ADDRESS: 'localhost:7' },
       ['OPS_ADDRESS must differ from GRPC_ADDRESS, which is public; got "LOCALHOST:7".'],
+    ],
+    [
+      'an unusable address for operators, beside one that is the default of it',
+      { OPS_ADDRESS: 'x', HTTP_ADDRESS: '127.0.0.1:9464' },
+      ['OPS_ADDRESS must be host:port, with a port up to 65535, or off; got "x".'],
+    ],
+    [
+      'an unusable REST address, whose default is the address for operators',
+      { OPS_ADDRESS: '127.0.0.1:8080', HTTP_ADDRESS: 'x' },
+      ['HTTP_ADDRESS must be host:port, with a port up to 65535; got "x".'],
+    ],
+    [
+      'a word that neither turns TLS to the upstream on nor off, with its files',
+      { GRPC_UPSTREAM: 'h:1', GRPC_UPSTREAM_TLS: 'true', GRPC_UPSTREAM_CA_FILE: 'ca' },
+      ['GRPC_UPSTREAM_TLS must be one of on, off; got "true".'],
     ],
     [
       'a base path with a final slash',

@@ -5,7 +5,7 @@ import { delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { parseDatabaseUrl } from '../../../src/settings/database-url.js';
-import { secretsIn } from '../../../src/settings/tokens.js';
+import { secretsIn } from '../../../src/settings/token-values.js';
 import { openForMigrations } from '../../../src/store/database.js';
 import { KnexRouteStore } from '../../../src/store/knex-route-store.js';
 import { migrateUp } from '../../../src/store/migrations.js';

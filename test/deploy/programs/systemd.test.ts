@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, inject, it } from 'vitest';
 import { readConfig } from '../../../src/settings/config.js';
-import { SETTINGS } from '../../../src/settings/reader.js';
+import { SETTINGS } from '../../../src/settings/table.js';
 import { needs, programPath } from '../../support/needs.js';
 import { startOidcIssuer } from '../../support/oidc-issuer.js';
 import type { Program } from '../../support/process.js';
