@@ -1,11 +1,11 @@
-import { CONTENDERS, type Kind, KINDS } from './contenders.js';
+import { APART, type Contender, CONTENDERS, type Kind, KINDS, OWN, TUTORIAL } from './contenders.js';
 import { isMeasured, NOT_MEASURED, quartilesOf, valuesOf } from './figures.js';
 import { median } from './load/percentile.js';
 import { rowOf, type Run } from './run.js';
 
 /** Sizes for a width of 880; on a phone, 390 wide, the text is still 9 pixels high. */
 const WIDTH = 880;
-const TOP = 66;
+const TOP = 96;
 const PANEL_FOOT = 56;
 const GROUP = { head: 30, foot: 8 };
 const BAR = { left: 220, most: 556, height: 24, step: 34 };
@@ -52,10 +52,26 @@ export function peerChart(run: Run): string {
     `<style>${STYLE}\n</style>`,
     `<rect class="ground" width="${WIDTH}" height="${top}" rx="6"/>`,
     text(16, 36, 'Requests per second: more is better', 'title'),
+    text(
+      16,
+      64,
+      `Times the tutorial: ${timesTutorial(run, OWN)} in one process, ${timesTutorial(run, APART)} in two`,
+      'soft',
+    ),
     ...panels.flat(),
     '</svg>',
     '',
   ].join('\n');
+}
+
+/** How many times the tutorial's requests a contender answers: of its kinds, the least and the most. */
+function timesTutorial(run: Run, contender: Contender): string {
+  const times = KINDS.filter(({ name }) => name in contender.targets).map((kind) => {
+    const rateOf = (each: Contender): number => median(valuesOf(rowOf(run, kind, each), 'rate'));
+    return rateOf(contender) / rateOf(TUTORIAL);
+  });
+  const [least, most] = [Math.min(...times), Math.max(...times)].map((each) => each.toFixed(1));
+  return `${least} to ${most}`;
 }
 
 /** Gets from memory, and gets that query; of creates there is one group. The fastest comes first. */

@@ -39,6 +39,23 @@ export const OWN: Contender = {
   targets: { ...gets('service', 'service'), ...creates('service', 'service') },
 };
 
+/** The service in two processes. */
+export const APART: Contender = {
+  title: '**Route Registry**, separate gateway, cached',
+  name: 'separate gateway',
+  role: 'own',
+  cached: true,
+  targets: { 'REST get': 'gateway', 'REST create': 'gateway' },
+};
+
+/** What the documentation of grpc-js and Express leads to: two processes, too. */
+export const TUTORIAL: Contender = {
+  title: 'Tutorial, not cached',
+  name: 'Tutorial',
+  role: 'peer',
+  targets: { ...gets('tutorial', 'tutorial gateway'), ...creates('tutorial', 'tutorial gateway') },
+};
+
 /** The rows of the first two tables: with a cache, without one, and the bare servers. */
 export const CONTENDERS: readonly Contender[] = [
   OWN,
@@ -56,13 +73,7 @@ export const CONTENDERS: readonly Contender[] = [
     targets: creates('service', 'service'),
     creates: 'create, 1 % repeats',
   },
-  {
-    title: '**Route Registry**, separate gateway, cached',
-    name: 'separate gateway',
-    role: 'own',
-    cached: true,
-    targets: { 'REST get': 'gateway', 'REST create': 'gateway' },
-  },
+  APART,
   {
     title: '– *its hop alone*',
     name: 'bare hop',
@@ -94,12 +105,7 @@ export const CONTENDERS: readonly Contender[] = [
     role: 'peer',
     targets: { 'REST get': 'fastify', 'REST create': 'fastify' },
   },
-  {
-    title: 'Tutorial, not cached',
-    name: 'Tutorial',
-    role: 'peer',
-    targets: { ...gets('tutorial', 'tutorial gateway'), ...creates('tutorial', 'tutorial gateway') },
-  },
+  TUTORIAL,
   {
     title: '*Bare grpc-js echo*',
     name: 'bare grpc-js echo',

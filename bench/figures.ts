@@ -31,6 +31,8 @@ const DIGITS = 3;
 const MOST_SPREAD = 1 / 3;
 /** Stands in place of a figure whose spread is larger. */
 export const NOT_MEASURED = 'not measured';
+/** Marks a figure whose spread is larger than this part of it. */
+const ROUGH = { mark: '≈ ', spread: 1 / 10 };
 
 /** A figure's values, one for each round that has it. */
 export function valuesOf(measured: Measured | undefined, figure: Figure): number[] {
@@ -70,7 +72,8 @@ function spreadOf(values: readonly number[]): number {
  * Formats the values of all rounds as their median and, behind "±", the distance to the farther quartile, with one digit.
  * The median ends with the same place, but has at least one digit and at most three.
  *
- * @returns an empty string when there are no values, and "not measured" when they are too far apart
+ * @returns an empty string when there are no values, and "not measured" when they are too far apart; with "≈" if they are
+ *   farther apart than a tenth
  */
 export function shown(values: readonly number[]): string {
   if (values.length === 0) return '';
@@ -81,7 +84,8 @@ export function shown(values: readonly number[]): string {
   const last = spread === 0 ? finest : Math.max(place(spread), finest);
   // A spread is shown as no less than the last digit.
   const least = spread === 0 ? 0 : Math.max(spread, 10 ** last);
-  return `${rounded(middle, Math.min(last, place(middle)))} ± ${rounded(least, last)}`;
+  const mark = spread > ROUGH.spread * middle ? ROUGH.mark : '';
+  return `${mark}${rounded(middle, Math.min(last, place(middle)))} ± ${rounded(least, last)}`;
 }
 
 /** Rounds a number to a power of ten. */

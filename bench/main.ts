@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { runBenchmark } from './benchmark.js';
 import { openDatabaseServer } from './database.js';
 import { requirePlatform } from './platform.js';
-import { allFigures, writeDocuments } from './report.js';
+import { allFigures, readRun, writeDocuments } from './report.js';
 import { FULL, GUARD, QUICK } from './scale.js';
 import { Servers } from './servers.js';
 import { pairTable, sideBySide, tooDear } from './side-by-side.js';
@@ -14,6 +14,7 @@ const DOCS = resolve('docs');
  * `npm run bench`: measures the built service next to its peers and bare servers, and prints all figures.
  * `--go PATH` names the binary of the Go peer. `--quick` takes about three minutes. `--write` also updates
  * `docs/performance.md`, its chart and data, and `docs/scaling.md`, and needs the Node of the image and a quiet machine.
+ * `--redraw` measures nothing, and makes these pages anew from the data.
  *
  * `--compare FOLDER` measures the service next to the one built in another checkout instead, and fails when a request
  * costs more.
@@ -24,9 +25,14 @@ async function main(): Promise<void> {
       go: { type: 'string' },
       quick: { type: 'boolean' },
       write: { type: 'boolean' },
+      redraw: { type: 'boolean' },
       compare: { type: 'string' },
     },
   });
+  if (values.redraw === true) {
+    await writeDocuments(DOCS, await readRun(DOCS));
+    return;
+  }
   if (values.write === true) requirePlatform('.');
   const { compare } = values;
   const quick = values.quick === true;

@@ -39,6 +39,13 @@ export async function writeDocuments(folder: string, run: Run): Promise<void> {
   await writeFile(join(folder, 'performance.json'), dataOf(run));
 }
 
+/** Reads the run that `writeDocuments` wrote into the folder. */
+export async function readRun(folder: string): Promise<Run> {
+  const text = await readFile(join(folder, 'performance.json'), 'utf8');
+  const { conditions, rows } = JSON.parse(text) as { conditions: Omit<Run, 'rows'>; rows: Run['rows'] };
+  return { ...conditions, rows };
+}
+
 /** The run as JSON, with a line for each scenario and four digits of each sample. */
 function dataOf({ rows, ...conditions }: Run): string {
   const short = (_: string, value: unknown): unknown =>
@@ -78,7 +85,7 @@ function conditions({ at, machine, database, scale }: Run): string {
   return [
     `Measured on ${at.slice(0, 10)} on ${machine}; ${database}.`,
     `Medians of ${rounds} rounds of ${durationMs / 1_000} s with ${CALLERS} callers of ${routes.toLocaleString('en')} routes, on the same cores.`,
-    `"±" is the distance to the ${rounds > 3 ? 'farther quartile' : 'farthest round'}.${quick}`,
+    `"±" is the distance to the ${rounds > 3 ? 'farther quartile' : 'farthest round'}; "≈" marks a figure of which that is more than a tenth.${quick}`,
   ].join(' ');
 }
 
@@ -144,7 +151,7 @@ function cores(run: Run): string {
     const protocol = kind.wire === 'grpc' ? 'gRPC' : 'REST';
     return [
       [`${kind.name}, cached`, warm],
-      [`${kind.name}, not cached`, costName(protocol, NOT_CACHED)],
+      [`${kind.name}, for the first time`, costName(protocol, NOT_CACHED)],
     ];
   });
   return table(

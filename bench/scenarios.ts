@@ -18,9 +18,9 @@ const PROTOCOLS = [
   ['REST', 'http'],
 ] as const satisfies readonly [string, Wire][];
 
-/** The last row of the cost table, whose gets request no route twice. */
+/** The last row of the cost table, whose gets request no route twice, and so fill the caches. */
 export const NOT_CACHED = {
-  title: 'Routes that are not cached',
+  title: 'Each route for the first time, which fills the caches',
   name: 'not cached',
   target: 'cold',
 } as const;
