@@ -58,7 +58,12 @@ const LONE_SURROGATE = /\p{Surrogate}/gu;
 
 /** A name that a client sent, cut to the maximum length that a response repeats. */
 export function shortened(name: string): string {
-  const characters = Array.from(name);
-  const cut = characters.length > LONGEST_ECHO ? `${characters.slice(0, LONGEST_ECHO).join('')}…` : name;
-  return cut.replace(LONE_SURROGATE, '\uFFFD');
+  return cut(name).replace(LONE_SURROGATE, '\uFFFD');
+}
+
+function cut(name: string): string {
+  if (name.length <= LONGEST_ECHO) return name;
+  // A character has at most two code units; what follows may be long.
+  const characters = Array.from(name.slice(0, 2 * (LONGEST_ECHO + 1)));
+  return characters.length > LONGEST_ECHO ? `${characters.slice(0, LONGEST_ECHO).join('')}…` : name;
 }

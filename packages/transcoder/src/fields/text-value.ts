@@ -45,14 +45,12 @@ export function numberValue(type: ValueType, literal: string): string | number |
   return (form ?? double)(literal);
 }
 
-/**
- * The value of a scalar field, as reflection takes it, in its JSON form.
- *
- * @returns undefined if ProtoJSON does not allow the text; what is of another kind stays as it is, and reflection refuses it.
- */
+/** The value of a scalar in its JSON form, as reflection takes it; undefined if ProtoJSON does not allow that form. */
 export function scalarValue(scalar: ScalarType, json: unknown): unknown {
-  if (scalar === ScalarType.FLOAT && typeof json === 'number') return singlePrecision(json);
-  if (typeof json !== 'string' || scalar === ScalarType.STRING || scalar === ScalarType.BOOL) return json;
+  if (scalar === ScalarType.STRING) return typeof json === 'string' ? json : undefined;
+  if (scalar === ScalarType.BOOL) return typeof json === 'boolean' ? json : undefined;
+  if (typeof json === 'number') return numberIn(scalar, json);
+  if (typeof json !== 'string') return undefined;
   if (scalar === ScalarType.BYTES) return base64Bytes(json);
   const strict = numberForms.get(scalar)?.(json);
   if (typeof strict !== 'string') return strict;
@@ -60,3 +58,29 @@ export function scalarValue(scalar: ScalarType, json: unknown): unknown {
   const number = Number(strict);
   return Number.isInteger(number) && !Number.isSafeInteger(number) ? strict : number;
 }
+
+/** The value of a number in JSON; undefined if the scalar takes no such number. */
+function numberIn(scalar: ScalarType, json: number): number | undefined {
+  if (scalar === ScalarType.DOUBLE) return json;
+  if (scalar === ScalarType.FLOAT) return singlePrecision(json);
+  const [least, most] = BOUNDS.get(scalar) ?? [0, -1];
+  return Number.isInteger(json) && json >= least && json <= most ? json : undefined;
+}
+
+const OF_INT32 = [-(2 ** 31), 2 ** 31 - 1] as const;
+const OF_UINT32 = [0, 2 ** 32 - 1] as const;
+/** Of the numbers that JavaScript holds. */
+const OF_INT64 = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] as const;
+const OF_UINT64 = [0, Number.MAX_SAFE_INTEGER] as const;
+const BOUNDS: ReadonlyMap<ScalarType, readonly [least: number, most: number]> = new Map([
+  [ScalarType.INT32, OF_INT32],
+  [ScalarType.SINT32, OF_INT32],
+  [ScalarType.SFIXED32, OF_INT32],
+  [ScalarType.UINT32, OF_UINT32],
+  [ScalarType.FIXED32, OF_UINT32],
+  [ScalarType.INT64, OF_INT64],
+  [ScalarType.SINT64, OF_INT64],
+  [ScalarType.SFIXED64, OF_INT64],
+  [ScalarType.UINT64, OF_UINT64],
+  [ScalarType.FIXED64, OF_UINT64],
+]);

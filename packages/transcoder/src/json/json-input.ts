@@ -25,7 +25,7 @@ import { Violations } from './violations.js';
 
 /**
  * Converts a JSON value of one type to the value that reflection takes. What is wrong inside the value is added to `found`.
- * For a value that is wrong as a whole, it throws, or returns undefined or what reflection refuses.
+ * For a value that is wrong as a whole, it returns undefined. In rare cases it throws instead, or reflection does later.
  */
 type Reader = (json: PlainJson, found: Violations) => unknown;
 
@@ -185,7 +185,7 @@ export class StrictJson {
     const hasNull = type.typeName === 'google.protobuf.NullValue';
     return (json) => {
       if (typeof json === 'string') return numbers.get(json) ?? (this.#ignoresUnknown ? IGNORED : undefined);
-      return json === null && hasNull ? 0 : json;
+      return json === null && hasNull ? 0 : scalarValue(ScalarType.INT32, json);
     };
   }
 
@@ -332,8 +332,10 @@ function refuseKey(found: Violations, { mapKey }: MapField, key: string): void {
 function wrapperReader(message: DescMessage): Reader {
   const [value] = message.fields as [DescField & { readonly scalar: ScalarType }];
   return (json) => {
+    const scalar = scalarValue(value.scalar, json);
+    if (scalar === undefined) return undefined;
     const target = reflect(message);
-    target.set(value, scalarValue(value.scalar, json));
+    target.set(value, scalar);
     return target;
   };
 }

@@ -71,7 +71,11 @@ const SAFE_LENGTH = 15;
 const EXPONENT = /[eE]/;
 
 const ESCAPE_OR_CONTROL = /[\\\u0000-\u001f]/;
-const PIECE_OF_STRING = /[^"\\\u0000-\u001f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+const FIRST_PRINTABLE = SPACE;
+/** What follows the backslash of an escape of two characters. */
+const SHORT_ESCAPES: ReadonlySet<number> = new Set(Array.from('"\\/bfnrt', codeOf));
+const UNICODE_ESCAPE = /\\u[0-9a-fA-F]{4}/y;
+const PAIR_OF_SURROGATES = /[\u{10000}-\u{10ffff}]/gu;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** A recursive descent, whose depth is bounded by `MAX_DEPTH`. Each method reads what is next, and moves behind it. */
@@ -271,16 +275,30 @@ function isEscaped(text: string, at: number): boolean {
 /** The index of the first character that a string may not have; the length of the text if it does not end. */
 function endOfValid(text: string, start: number): number {
   let end = start + 1;
-  PIECE_OF_STRING.lastIndex = end;
-  while (PIECE_OF_STRING.test(text)) end = PIECE_OF_STRING.lastIndex;
+  let code = text.charCodeAt(end);
+  while (code >= FIRST_PRINTABLE && code !== QUOTE) {
+    const next = code === BACKSLASH ? endOfEscape(text, end) : end + 1;
+    if (next === end) return end;
+    end = next;
+    code = text.charCodeAt(end);
+  }
   return end;
+}
+
+/** The index behind an escape; that of its backslash if there is no such escape. */
+function endOfEscape(text: string, at: number): number {
+  if (SHORT_ESCAPES.has(text.charCodeAt(at + 1))) return at + 2;
+  UNICODE_ESCAPE.lastIndex = at;
+  return UNICODE_ESCAPE.test(text) ? UNICODE_ESCAPE.lastIndex : at;
 }
 
 /** The character at an index, with line and column from 1: `unexpected "}" at line 2, column 7`. */
 function unexpected(text: string, at: number): string {
   const before = text.slice(0, at);
   const line = before.split('\n').length;
-  const column = Array.from(before.slice(before.lastIndexOf('\n') + 1)).length + 1;
+  const ofLine = before.slice(before.lastIndexOf('\n') + 1);
+  const pairs = ofLine.match(PAIR_OF_SURROGATES) ?? [];
+  const column = ofLine.length - pairs.length + 1;
   const character = text.codePointAt(at);
   const what = character === undefined ? 'end' : JSON.stringify(String.fromCodePoint(character));
   return `unexpected ${what} at line ${line}, column ${column}`;

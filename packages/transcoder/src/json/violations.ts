@@ -67,10 +67,12 @@ export class Violations implements Iterable<FieldViolation> {
 
 /** The path of a place in proto names, as in `book.tags[2]`. */
 function pathOf({ kinds, steps }: Violation): string {
-  const path = steps.map((step, at) => {
-    const kind = kinds[at];
-    if (kind === 'item') return `[${shortened(String(step))}]`;
-    return `.${kind === 'key' ? shortened(String(step)) : step}`;
-  });
-  return path.join('').replace(/^\./, '') || WHOLE_BODY;
+  let path = '';
+  for (const [index, step] of steps.entries()) {
+    const isOwn = kinds[index] === 'field' || typeof step === 'number';
+    const shown = isOwn ? step : shortened(step);
+    if (kinds[index] === 'item') path += `[${shown}]`;
+    else path += path === '' ? String(shown) : `.${shown}`;
+  }
+  return path || WHOLE_BODY;
 }
