@@ -98,13 +98,16 @@ export async function startApp(config: Config, dependencies: Dependencies): Prom
   try {
     // The first to open, so that it closes last.
     const { opsUrl, ...operations } = await openOperations(opened);
+
     const tracing = config.traces ? await openTracing(opened) : undefined;
     const tlsSettings = 'TLS_CERT_FILE, TLS_KEY_FILE or TLS_CLIENT_CA_FILE';
     const tls = config.tls && (await followTls(tlsSettings, config.tls, opened));
     if (tls !== undefined) operations.metrics?.certificate(() => tls.validity);
     const parts = { ...opened, ...operations, tracing, tls };
+
     const grpc = config.grpc && (await startGrpc(config.grpc, parts));
     const httpUrl = config.http && (await startRest(config.http, grpc?.pipelineOfGateway, parts));
+
     const log = (step: string, ms: number): void => {
       logger.info({ ms }, step);
     };
@@ -112,6 +115,7 @@ export async function startApp(config: Config, dependencies: Dependencies): Prom
       operations.readiness.drain();
       return closing.close({ drainMs: config.drainDelayMs, log });
     };
+
     operations.readiness.run();
     return { grpcAddress: grpc?.address, httpUrl, opsUrl, close };
   } catch (error) {
@@ -135,7 +139,9 @@ async function openOperations({
   if (grpc?.tokens.key.kind === 'jwks') checks.push('keys');
   if (http?.upstream !== undefined) checks.push('upstream');
   const readiness = new Readiness(checks);
+
   if (ops === undefined) return { readiness, metrics: undefined, opsUrl: undefined };
+
   // Loaded only when metrics are on.
   const { Metrics } = await import('./observability/metrics/metrics.js');
   const metrics = new Metrics();
@@ -143,6 +149,7 @@ async function openOperations({
   metrics.buildInfo({ version: serviceVersion(), role });
   metrics.readiness(readiness);
   metrics.linesLeftOut(callLog.leftOut);
+
   const { host, port } = ops;
   const pages = { readiness: () => readiness.report, metrics };
   const opsUrl = await listenOrExplain('OPS_ADDRESS', joinAddress(host, port), async (_, realHost) => {
@@ -158,6 +165,7 @@ async function startGrpc(config: GrpcConfig, parts: Parts) {
   const { closing, logger, callLog, metrics, tracing, tls } = parts;
   const { limits } = parts.config;
   const { methods, authenticator, health } = await openRouteService(config, parts);
+
   // Shared by both pipelines, so that each limit holds for both protocols together.
   const steps = createSteps({ ...limits, authenticator, log: callLog });
   const pipelineObservedBy = (...observers: (Interceptor | undefined)[]): Pipeline =>
@@ -166,10 +174,12 @@ async function startGrpc(config: GrpcConfig, parts: Parts) {
       steps,
       observers.filter((observer) => observer !== undefined),
     );
+
   const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
   const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logCalls(callLog));
   // The gateway measures and logs its own requests, for which it needs only the caller from this pipeline.
   const pipelineOfGateway = pipelineObservedBy(tracing?.calls, nameCaller);
+
   const server = await listenOrExplain('GRPC_ADDRESS', config.address, (address) =>
     startGrpcServer({
       address,
@@ -198,15 +208,18 @@ async function openRouteService(grpc: GrpcConfig, parts: Parts) {
   const { authenticator, keySet } = openTokenKeys(tokens, parts);
   const store = await openStore(grpc, parts, () => monitor.well === false);
   const registry = new Registry({ store, now, newId });
+
   const cache = new MessageCache(config.routeCacheBytes);
   metrics?.caches({ routes: () => cache.figures, tokens: () => authenticator.remembered });
   // Health and reflection name their services.
   const methods = routeService(registry, cache, tokens.scopes);
   const health = new Health(serviceNamesOf(methods));
+
   let hasKeys = keySet === undefined;
   const updateHealth = (): void => {
     health.setServing(monitor.well === true && hasKeys && !readiness.draining);
   };
+
   const monitor = new Monitor({
     name: 'the store',
     check: () => store.ping(),
@@ -217,6 +230,7 @@ async function openRouteService(grpc: GrpcConfig, parts: Parts) {
   });
   await monitor.start();
   readiness.watch('database', monitor);
+
   void keySet?.ready.then(() => {
     hasKeys = true;
     // For good: where the keys are lost later, calls fail, but no other instance could do better.
@@ -224,6 +238,7 @@ async function openRouteService(grpc: GrpcConfig, parts: Parts) {
     updateHealth();
     metrics?.keySet(() => keySet.ageMs);
   });
+
   closing.announce('not serving', () => {
     monitor.stop();
     health.setServing(false);
@@ -293,6 +308,7 @@ async function startRest(config: HttpConfig, pipeline: Pipeline | undefined, par
     observers: [metrics?.requests(), tracing?.requests(scheme)].filter((observer) => observer !== undefined),
   });
   metrics?.caches({ replies: () => gateway.replyCache });
+
   // A gateway that calls the pipeline in its own process shares the health of the gRPC server there.
   if (pipeline === undefined || config.upstream !== undefined) {
     const monitor = new Monitor({
@@ -310,6 +326,7 @@ async function startRest(config: HttpConfig, pipeline: Pipeline | undefined, par
       gateway.drain();
     });
   }
+
   const server = new HttpServer(gateway, limits, tls);
   const address = await listenOrExplain('HTTP_ADDRESS', joinAddress(host, port), async (_, realHost) =>
     joinAddress(realHost, await server.listen(realHost, port)),

@@ -95,6 +95,7 @@ export function logCalls(log: CallLog): Interceptor {
     const refused = reply.code !== status.OK && !routine;
     const level = routine ? 'debug' : refused ? 'info' : log.successLevel;
     if (!log.writes(level)) return reply;
+
     const entry = {
       protocol: 'grpc',
       requestId,
@@ -107,6 +108,7 @@ export function logCalls(log: CallLog): Interceptor {
       sub: caller && loggable(caller.subject),
       ...context.fields,
     };
+
     if (refused) log.refused(caller === undefined, entry, 'request refused');
     else log.answered(level, entry, 'request answered');
     return reply;

@@ -64,6 +64,7 @@ export function statusReply(failure: Failure<Reason>, requestId: string): Reply 
   const trailers = new Metadata();
   trailers.set(REQUEST_ID, requestId);
   if (retryMs !== undefined) trailers.set(RETRY_PUSHBACK, String(retryMs));
+
   // The message is also sent in a trailer of its own, percent-encoded (gRPC over HTTP/2).
   const others = FIXED_BYTES + requestId.length + encodeURI(message).length;
   const encoded = encodeStatus(failure, requestId, bytesInBase64(TRAILERS_MAX_BYTES - others));
@@ -81,6 +82,7 @@ function encodeStatus(failure: Failure<Reason>, requestId: string, maxBytes: num
   const encode = (kept: number): Uint8Array => Status.encode(toStatus(failure, requestId, kept)).finish();
   let bytes = encode(failure.violations.length);
   if (bytes.length <= maxBytes) return bytes;
+
   let fits = 0;
   let tooMany = failure.violations.length;
   while (tooMany - fits > 1) {
@@ -98,13 +100,16 @@ function toStatus(failure: Failure<Reason>, requestId: string, kept: number): St
   const omitted = violations.length - kept;
   const metadata =
     omitted === 0 ? failure.metadata : { ...failure.metadata, violations_omitted: String(omitted) };
+
   const fieldViolations = violations
     .slice(0, kept)
     .map(({ field, description }) => ({ field, description, reason: '', localizedMessage: undefined }));
+
   const details = [any('ErrorInfo', ErrorInfo.encode({ reason, domain: DOMAIN, metadata }).finish())];
   if (kept > 0) details.push(any('BadRequest', BadRequest.encode({ fieldViolations }).finish()));
   if (retryMs !== NEVER) details.push(any('RetryInfo', encodeRetryInfo(retryMs)));
   details.push(any('RequestInfo', RequestInfo.encode({ requestId, servingData: '' }).finish()));
+
   return { code, message, details };
 }
 

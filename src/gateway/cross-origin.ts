@@ -34,6 +34,7 @@ export function crossOrigin(
   const matchers = origins.filter((origin) => origin.includes('*')).map(matcherOf);
   const isAllowed = (origin: string): boolean =>
     exact.has(origin) || matchers.some((matches) => matches(origin));
+
   const grant = cors({
     // Called only for an origin that is allowed.
     origin: true,
@@ -41,6 +42,7 @@ export function crossOrigin(
     maxAge: MAX_AGE_S,
     preflightContinue: true,
   });
+
   return (onwards) => (request, response) => {
     const { origin } = request.headers;
     // Even without CORS headers: a cache must not serve this response to a script of another origin.
@@ -49,6 +51,7 @@ export function crossOrigin(
       onwards(request, response);
       return;
     }
+
     const isPreflight =
       request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined;
     grant(request, response, () => {

@@ -49,10 +49,12 @@ export interface Gateway extends Pick<
 export function createGateway(options: GatewayOptions): Gateway {
   const { corsOrigins, pages, ...transcoding } = options;
   const { upstream, basePath } = transcoding;
+
   // Responses written together cost less than responses written one by one.
   const writing = new ImmediateBatch<() => void>((write) => {
     write();
   });
+
   const transcoder = createTranscoder({
     ...transcoding,
     ...TRANSCODING,
@@ -92,6 +94,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       });
     };
   };
+
   const shared = crossOrigin(corsOrigins, (request, response) => {
     transcoder.respond(request, response, () => ({ status: 204, headers: {} }));
   });

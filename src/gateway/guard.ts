@@ -24,6 +24,7 @@ export function guardOf(upstream: Upstream, admittedMs = ADMITTED_MS): Guard {
     const key = `${path} ${metadata.get(AUTHORIZATION) ?? ''}`;
     const admission = admissions.get(key);
     if (admission !== undefined) return admission;
+
     const judge = (reply: UnaryReply): UnaryReply => {
       const verdict = verdictOf(reply);
       if (verdict.code === OK && admissions.size < ADMISSIONS) {
@@ -32,6 +33,7 @@ export function guardOf(upstream: Upstream, admittedMs = ADMITTED_MS): Guard {
       }
       return verdict;
     };
+
     const question = { ...call, message: NO_MESSAGE, metadata: new Map(metadata).set(AUTH_ONLY, '1') };
     const reply = upstream.unary(question);
     return reply instanceof Promise ? reply.then(judge) : judge(reply);

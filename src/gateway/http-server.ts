@@ -50,10 +50,12 @@ export class HttpServer {
       keepAliveTimeout: httpIdleMs,
       connectionsCheckingInterval: CHECK_MS,
     };
+
     this.#server =
       tls === undefined
         ? createServer(options, onRequest)
         : createTlsServer({ ...options, handshakeTimeout: headMs }, onRequest, tls);
+
     this.#server
       .on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
         const { bytesRead } = socket;
@@ -69,6 +71,7 @@ export class HttpServer {
       .on('checkContinue', this.#accepting(gateway.onCheckContinue))
       // Otherwise Node itself would refuse an unknown expectation; RFC 9110 lets a server ignore it.
       .on('checkExpectation', onRequest);
+
     this.#sockets = new OpenSockets(this.#server, maxConnections, gateway.isAuthenticated);
     // With a limit, Node would silently drop further headers. `maxHeaderSize` limits their number too.
     this.#server.maxHeadersCount = 0;
@@ -91,18 +94,21 @@ export class HttpServer {
     // First reads requests that have already arrived on idle connections: closing those would reset the requests.
     await turn();
     await turn();
+
     const sweep = setInterval(() => {
       this.#server.closeIdleConnections();
       this.#destroySilent();
       // Only unfinished TLS handshakes are left, and are not worth waiting for.
       if (this.#ready.size === 0) this.#sockets.destroy();
     }, SWEEP_MS);
+
     let end = setTimeout(() => {
       this.#onClose();
       end = setTimeout(() => {
         this.#sockets.destroy();
       }, LAST_RESPONSE_MS);
     }, graceMs);
+
     await new Promise((resolve) => this.#server.close(resolve));
     clearInterval(sweep);
     clearTimeout(end);
@@ -175,8 +181,10 @@ class OpenSockets {
     const client = clientOf(socket);
     const stranger = this.#strangers.get(client);
     if (stranger === undefined) return;
+
     stranger.responses.add(response);
     this.#isActive(client, stranger);
+
     response.once('close', () => {
       stranger.responses.delete(response);
       if (this.#strangers.get(client) !== stranger) return;

@@ -150,12 +150,15 @@ export class Connection {
       waiting += 1;
       if (began < this.#sampledAt) longWaiting += 1;
     }
+
     const open = this.#calls.size;
     const most = Math.max(this.#mostAtWork, open - longWaiting);
     if (most > FEW_CALLS) this.#busyAt = now;
+
     this.#sampledAt = now;
     this.#waitingForClient = longWaiting;
     this.#mostAtWork = open - waiting;
+
     const busy = most >= this.#announced || now - this.#busyAt < BUSY_MS;
     return most > 0 || busy ? { busy, atWork: open - waiting } : undefined;
   }
@@ -189,15 +192,18 @@ export class Connection {
   endOverdue(now: number): void {
     const { deadlineMs, resetMs, grpcIdleMs, patienceMs } = this.#limits;
     for (const [stream, began] of this.#calls) if (now - began >= deadlineMs + resetMs) this.#reset(stream);
+
     for (const [stream, resetAt] of this.#streamingCalls) {
       if (now < resetAt) continue;
       if (stream.readableEnded && !this.#hasGoneAway()) this.#streamingCalls.set(stream, Infinity);
       else this.#reset(stream);
     }
+
     if (this.#clientActive) {
       this.#clientActive = false;
       this.#activeAt = now;
     }
+
     if (!this.#acknowledged) {
       if (now - this.#beganAt >= Math.min(patienceMs, grpcIdleMs)) this.destroy();
     } else if (this.#calls.size === 0 && this.#streamingCalls.size === 0) {

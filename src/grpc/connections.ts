@@ -75,16 +75,19 @@ export class Connections {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
     });
+
     const secure = listener instanceof TlsServer;
     let awaitingSession: Connection | undefined;
     listener.prependListener(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
       awaitingSession = this.#accept(socket);
     });
+
     // Node's own connection listener creates the session, so the session belongs to the connection just accepted.
     listener.prependListener('session', (session) => {
       if (awaitingSession !== undefined) this.#begin(awaitingSession, session);
       awaitingSession = undefined;
     });
+
     listener.on('sessionError', (error: NodeJS.ErrnoException) => {
       if (CLIENT_ERRORS.has(error.code)) this.#options.onError?.(error.message);
     });
@@ -108,6 +111,7 @@ export class Connections {
     this.#arrived.add(connection);
     const share = this.#share.forNew(this.#busy + this.#arrived.size, this.#open.size);
     connection.begin(session, share);
+
     this.#ofSession.set(session, connection);
     session.once('close', () => this.#ofSession.delete(session));
     // The handshake completed after the other connections had been told to end.
@@ -164,11 +168,13 @@ export class Connections {
     const grace = setTimeout(() => {
       for (const connection of this.#open) connection.destroy();
     }, graceMs);
+
     await new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
       for (const connection of this.#open) connection.goAway(this.#now);
       if (this.#open.size === 0) resolve();
     });
+
     clearTimeout(grace);
     clearInterval(this.#timer);
     // Only unfinished TLS handshakes are left, and are not worth waiting for.
@@ -197,9 +203,11 @@ export class Connections {
         quietStreams += calls.atWork;
       }
     }
+
     this.#busy = busy.size;
     const share = this.#share.forBusy(busy.size, quietStreams);
     const most = this.#share.forIdle(this.#open.size);
+
     for (const connection of busy) this.#announce(connection, share);
     for (const connection of quiet)
       if (!busy.has(connection)) this.#announce(connection, Math.min(share, most));

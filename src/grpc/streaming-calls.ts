@@ -54,10 +54,12 @@ export class StreamingCalls {
       if (!full) this.#limiter.release(peer);
       onEnd(...end);
     });
+
     // grpc-js emits this event at the end of every call. The stream has ended only if the server ended the call.
     call.once('cancelled', () => {
       this.#end(call, call.writableEnded ? status.OK : status.CANCELLED);
     });
+
     if (full) this.#fail(call, failureBeyondLimit());
     return !full;
   }

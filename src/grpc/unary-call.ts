@@ -143,6 +143,7 @@ export class GrpcJsCall extends ServerInterceptingCall implements Cancellation {
   /** Called by grpc-js at the end of every call whose metadata it has delivered, whoever ended the call. */
   onCancel(): void {
     clearTimeout(this.#requestTimer);
+
     if (this.#replied) return;
     this.cancelled = true;
     if (this.#begun) this.#onClientGone?.();
@@ -173,6 +174,7 @@ export class GrpcJsCall extends ServerInterceptingCall implements Cancellation {
     if (this.#begun) return;
     this.#begun = true;
     clearTimeout(this.#requestTimer);
+
     const known = this.#path !== UNKNOWN_METHOD;
     const reply = this.#pipeline({
       path: known ? this.#path : String(this.#metadata.get(UNKNOWN_PATH_KEY)[0]),
@@ -182,6 +184,7 @@ export class GrpcJsCall extends ServerInterceptingCall implements Cancellation {
       cancellation: this,
       end,
     });
+
     if (!(reply instanceof Promise)) this.#answer(reply);
     else {
       void reply.then((later) => {

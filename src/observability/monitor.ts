@@ -65,6 +65,7 @@ export class Monitor {
     const { name, log, onChange, intervalMs = INTERVAL_MS } = this.#options;
     const failure = await this.#outcome();
     if (this.#stopped) return;
+
     const before = this.#well;
     this.#failures = failure === undefined ? 0 : this.#failures + 1;
     this.#well = this.#failures < FAILED_CHECKS;
@@ -73,6 +74,7 @@ export class Monitor {
       else if (before === true) log.warn(failure, `${name} does not answer: not serving`);
       onChange?.(this.#well);
     }
+
     this.#timer = setTimeout(() => void this.#look(), intervalMs);
   }
 

@@ -60,6 +60,7 @@ export class Readiness {
       process: { ok: this.#phase === 'running', state: this.#phase },
     };
     for (const [name, look] of this.#checks) checks[name] = look();
+
     const ready = Object.values(checks).every(({ ok }) => ok);
     const status = this.#phase === 'running' ? (ready ? 'ready' : 'not ready') : this.#phase;
     return { status, checks };

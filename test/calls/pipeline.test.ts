@@ -28,25 +28,27 @@ const authenticator: Authenticator = {
         },
 };
 
-/** A pipeline that always returns a promise, even for a synchronous reply. */
-function pipelineOf(
-  method: Partial<BytesMethod>,
-  lines: unknown[] = [],
-  deadlineMs = 60_000,
-): (call: Call) => Promise<Reply> {
-  const pipeline = directly(method, lines, deadlineMs);
-  return async (call) => pipeline(call);
+interface PipelineSetup {
+  /** Collects the parsed lines of the log. */
+  readonly lines?: unknown[];
+  /** Default: a minute. */
+  readonly deadlineMs?: number;
+  /** Outside the log. */
+  readonly observers?: readonly Interceptor[];
 }
 
-function directly(
-  method: Partial<BytesMethod>,
-  lines: unknown[] = [],
-  deadlineMs = 60_000,
-  outside: readonly Interceptor[] = [],
-): Pipeline {
+/** A pipeline with one method at `PATH`, which answers `ANSWER` unless the given members say otherwise. */
+function pipelineTo(method: Partial<BytesMethod>, setup: PipelineSetup = {}): Pipeline {
+  const { lines = [], deadlineMs = 60_000, observers } = setup;
   const logger = pino({ level: 'debug' }, { write: (line) => lines.push(JSON.parse(line)) });
   const whole = { ...bytesMethod(PATH, { scope: 's' }, () => Promise.resolve(ANSWER)), ...method };
-  return loggedPipeline([whole], { authenticator, deadlineMs }, logger, outside);
+  return loggedPipeline([whole], { authenticator, deadlineMs }, logger, observers);
+}
+
+/** The same, which also returns a promise where the reply is synchronous. */
+function pipelineOf(...setup: Parameters<typeof pipelineTo>): (call: Call) => Promise<Reply> {
+  const pipeline = pipelineTo(...setup);
+  return async (call) => pipeline(call);
 }
 
 function callOf(change: Partial<Call> & { readonly keys?: Readonly<Record<string, string>> } = {}): Call {
@@ -85,14 +87,14 @@ describe('a call', () => {
 
   it('is answered synchronously from the cache', () => {
     const cached = (): Uint8Array => ANSWER;
-    expect(directly({ cached })(callOf())).toMatchObject({ code: status.OK, message: ANSWER });
+    expect(pipelineTo({ cached })(callOf())).toMatchObject({ code: status.OK, message: ANSWER });
   });
 
   it('fails synchronously if nothing has to be awaited', () => {
     const decode = (): never => {
       throw new Failure<CallReason>('REQUEST_MALFORMED', 'No.');
     };
-    expect(directly({ decode })(callOf())).toMatchObject({ code: status.INVALID_ARGUMENT, details: 'No.' });
+    expect(pipelineTo({ decode })(callOf())).toMatchObject({ code: status.INVALID_ARGUMENT, details: 'No.' });
   });
 
   it.each([
@@ -188,7 +190,7 @@ describe('a failure', () => {
     ],
   ])('becomes INTERNAL and is logged once with its cause and request id: %s', async (_, handle) => {
     const lines: unknown[] = [];
-    const reply = await pipelineOf({ handle }, lines)(callOf({ keys: { 'x-request-id': 'n' } }));
+    const reply = await pipelineOf({ handle }, { lines })(callOf({ keys: { 'x-request-id': 'n' } }));
     expect(reply).toMatchObject({ code: status.INTERNAL, details: 'An internal error occurred.' });
     expect(JSON.stringify(richErrorOfReply(reply))).not.toContain('secret');
     expect(lines.filter((line) => JSON.stringify(line).includes('secret'))).toEqual([
@@ -226,7 +228,7 @@ describe('a call ends', () => {
   const slow: Partial<BytesMethod> = { handle: () => new Promise(() => undefined) };
 
   it("at the server's limit", async () => {
-    const reply = await pipelineOf(slow, [], 1)(callOf());
+    const reply = await pipelineOf(slow, { deadlineMs: 1 })(callOf());
     expect(reply).toMatchObject({
       code: status.DEADLINE_EXCEEDED,
       details: 'The deadline passed before the call was answered.',
@@ -299,7 +301,7 @@ describe('the log', () => {
           return run();
         },
       },
-      lines,
+      { lines },
     )(callOf());
     await reply;
     expect(lines).toEqual([expect.objectContaining({ ...line, path: PATH, ms: WAIT_MS, sub: 'me' })]);
@@ -311,13 +313,13 @@ describe('the log', () => {
   ] as const)('%s', async (_, level, reason) => {
     const lines: unknown[] = [];
     const error = new Failure(reason, 'No.', { cause: new Error('the cause') });
-    await pipelineOf({ handle: () => Promise.reject(error) }, lines)(callOf());
+    await pipelineOf({ handle: () => Promise.reject(error) }, { lines })(callOf());
     expect(lines).toContainEqual(expect.objectContaining({ level, reason, msg: 'No.' }));
   });
 
   it('names the caller of a call that is refused for its scope', async () => {
     const lines: unknown[] = [];
-    await pipelineOf({ access: { scope: 'another' } }, lines)(callOf());
+    await pipelineOf({ access: { scope: 'another' } }, { lines })(callOf());
     expect(lines).toContainEqual(
       expect.objectContaining({ reason: 'SCOPE_MISSING', sub: 'me', msg: 'request refused' }),
     );
@@ -325,7 +327,7 @@ describe('the log', () => {
 
   it('marks auth-only calls, and records those that the guard admits at the level debug', async () => {
     const lines: unknown[] = [];
-    const pipeline = pipelineOf({}, lines);
+    const pipeline = pipelineOf({}, { lines });
     await pipeline(callOf({ keys: { 'x-auth-only': '1' } }));
     await pipeline(callOf({ metadata: Metadata.fromHttp2Headers({ 'x-auth-only': '1' }) }));
     const { debug, info } = pino.levels.values;
@@ -341,7 +343,7 @@ describe('the log', () => {
     const end = { code: status.CANCELLED, reason: 'CANCELLED' } as const;
     const reply = await pipelineOf(
       { handle: () => Promise.reject(new Error('ran')) },
-      lines,
+      { lines },
     )(callOf({ end }));
     expect(reply.code).toBe(status.CANCELLED);
     const line = { code: 'CANCELLED', reason: 'CANCELLED', msg: 'request refused' };
@@ -354,7 +356,7 @@ describe('the log', () => {
     const keys = { authorization: 'hush me', 'x-request-id': 'n' };
     await pipelineOf(
       { handle: () => Promise.resolve(Buffer.from('hush')) },
-      lines,
+      { lines },
     )(callOf({ keys, message: Buffer.from('hush') }));
     expect(lines).toEqual([
       expect.objectContaining({ requestId: 'n', path: PATH, code: 'OK', msg: 'request answered' }),
@@ -371,12 +373,12 @@ describe('an observer of calls', () => {
       seen.push(reply, context.reason);
       return reply;
     };
-    const reply = await directly({ access: { scope: 'another' } }, [], undefined, [observer])(callOf());
+    const reply = await pipelineOf({ access: { scope: 'another' } }, { observers: [observer] })(callOf());
     expect(seen).toEqual([reply, 'SCOPE_MISSING']);
   });
 
   it('adds fields to each log line about the call, and runs inside the observer before it', async () => {
-    const adding =
+    const addTrace =
       (name: string): Interceptor =>
       (context, next) => {
         context.fields = { ...context.fields, trace: `${context.fields?.['trace'] ?? ''}${name}` };
@@ -384,7 +386,7 @@ describe('an observer of calls', () => {
       };
     const lines: unknown[] = [];
     const handle = () => Promise.reject(new Error('unforeseen'));
-    await directly({ handle }, lines, undefined, [adding('a'), adding('b')])(callOf());
+    await pipelineOf({ handle }, { lines, observers: [addTrace('a'), addTrace('b')] })(callOf());
     expect(lines).toMatchObject([
       { msg: 'An internal error occurred.', trace: 'ab' },
       { msg: 'request refused', trace: 'ab' },
@@ -487,7 +489,7 @@ describe('a method whose call ends early', () => {
       return new Promise(() => undefined);
     };
     const cancellation = new Caller();
-    const reply = pipelineOf({ handle }, [], deadlineMs)(callOf({ cancellation }));
+    const reply = pipelineOf({ handle }, { deadlineMs })(callOf({ cancellation }));
     expect(signal?.aborted).toBe(false);
     end(cancellation);
     await reply;

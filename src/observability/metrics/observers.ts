@@ -97,6 +97,7 @@ export class CallMetrics {
         }),
       ),
     );
+
     const rest = { labelNames: LABELS, registers: [registry] };
     const started = 'Calls that have come over gRPC.';
     this.#started = new Counter({ name: 'grpc_server_started_total', help: started, ...rest });
@@ -116,6 +117,7 @@ export class CallMetrics {
       help: 'Auth-only calls that the guard has admitted; they end with the code Aborted.',
       registers: [registry],
     });
+
     for (const labels of [...this.#methods.values(), UNKNOWN]) {
       this.#started.inc(labels, 0);
       this.#active.set(labels, 0);
@@ -259,6 +261,7 @@ export class StatementMetrics implements StatementObserver {
     });
     const retries = 'Statements that were sent again, such as after a deadlock or a failover.';
     this.#retries = new Counter({ name: 'route_registry_statement_retries_total', help: retries, ...rest });
+
     for (const operation of OPERATIONS) {
       this.#batchSize.zero({ operation });
       this.#retries.inc({ operation }, 0);

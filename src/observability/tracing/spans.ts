@@ -52,9 +52,11 @@ export function callSpans(tracer: Tracer, current: CurrentCall): Interceptor {
     const name = method?.path.slice(1) ?? '_OTHER';
     const attributes = { 'rpc.system.name': 'grpc', 'rpc.method': name };
     const parent = parentOf((key) => onlyValue(call.metadata, key));
+
     const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent);
     if (method === undefined) span.setAttribute('rpc.method_original', originalOf(context));
     context.fields = { ...context.fields, traceId: span.spanContext().traceId };
+
     const end = (reply: Reply): Reply => {
       const code = status[reply.code];
       span.setAttribute('rpc.response.status_code', code);
@@ -64,6 +66,7 @@ export function callSpans(tracer: Tracer, current: CurrentCall): Interceptor {
       span.end();
       return reply;
     };
+
     const reply = current.run(span.spanContext(), next, context);
     return reply instanceof Promise ? reply.then(end) : end(reply);
   };

@@ -10,27 +10,25 @@ import { databaseOnMysql, startProcess } from '../rig/service-process.js';
 
 /** The time until HAProxy has noticed that an instance is up, in milliseconds: rise × inter, and a second. */
 const SEEN_MS = 3_000;
+/** How long a stopping instance serves on, in milliseconds: until HAProxy sends it nothing, fall × inter, and some more. */
+const DRAIN_DELAY_MS = '2500';
 
 it(
   'a rolling restart behind HAProxy, without retries, fails no request over either protocol, which it shares out',
   needs('server', 'haproxy'),
   async () => {
     const url = await databaseOnMysql();
-    // More than fall × inter + 1 s.
-    const { grpc, http, instances, settings } = await startInstances({
-      DATABASE_URL: url,
-      DRAIN_DELAY_MS: '2500',
-    });
+    const { grpc, http, instances } = await startInstances({ DATABASE_URL: url, DRAIN_DELAY_MS });
     await sleep(SEEN_MS);
     const callers = new Callers({ grpc, http, each: 8, pauseMs: 2 });
     const ends: { exitCode: number | null; protocols: Set<unknown> }[] = [];
     for (let kill = 0; kill < scale.kills; kill++) {
-      for (const [i, own] of settings.entries()) {
+      for (const instance of instances) {
         await sleep(500);
-        const { program } = instances[i] ?? (await startProcess(own));
+        const { program } = instance.process;
         const { exitCode } = await program.stop();
         ends.push({ exitCode, protocols: new Set(program.lines().map(({ protocol }) => protocol)) });
-        instances[i] = await startProcess(own);
+        instance.process = await startProcess(instance.settings);
         await sleep(SEEN_MS);
       }
     }

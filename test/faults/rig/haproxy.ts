@@ -15,9 +15,13 @@ interface BalancedInstances {
   /** HAProxy's addresses: `host:port` for gRPC, and the base URL for REST. */
   readonly grpc: string;
   readonly http: string;
-  readonly instances: ServiceProcess[];
-  /** The settings of each instance, with which a new process may replace it. */
-  readonly settings: readonly Readonly<Record<string, string>>[];
+  readonly instances: readonly Instance[];
+}
+
+/** One of the instances: its process, and the settings with which a new process may replace it. */
+interface Instance {
+  process: ServiceProcess;
+  readonly settings: Readonly<Record<string, string>>;
 }
 
 /**
@@ -26,11 +30,15 @@ interface BalancedInstances {
  */
 export async function startInstances(common: Readonly<Record<string, string>>): Promise<BalancedInstances> {
   const { configuration, grpc, http, instances } = await shippedInstances();
-  const settings = instances.map((own) => ({ ...common, ...own }));
-  const started = await Promise.all(settings.map((each) => startProcess(each)));
+  const started = await Promise.all(
+    instances.map(async (own): Promise<Instance> => {
+      const settings = { ...common, ...own };
+      return { process: await startProcess(settings), settings };
+    }),
+  );
   const withoutRetries = configuration.replace('retries 2', 'retries 0');
   await runHaproxy(withoutRetries, Number(grpc.split(':')[1]));
-  return { grpc, http: `http://${http}`, instances: started, settings };
+  return { grpc, http: `http://${http}`, instances: started };
 }
 
 /** Runs HAProxy with a configuration until the test ends. Resolves when it listens on the port. */
