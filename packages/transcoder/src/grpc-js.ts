@@ -21,6 +21,12 @@ const KINDS = {
   channelOptions: OBJECT,
 } satisfies Record<keyof GrpcUpstreamOptions, Kind>;
 
+/** Whether gRPC can send the metadata as text. A key of a connection would replace the header that grpc-js sends itself. */
+function canBeSent(key: string, value: unknown): boolean {
+  const isReserved = CONNECTION_KEYS.has(key) || key.startsWith(':') || key.endsWith('-bin');
+  return !isReserved && typeof value === 'string' && METADATA_TEXT.test(value);
+}
+
 /** Options of `grpcUpstream`. */
 export interface GrpcUpstreamOptions {
   /**
@@ -44,7 +50,7 @@ export interface GrpcUpstreamOptions {
 
 /** An upstream with its own connections. */
 export interface GrpcUpstream extends Required<Upstream> {
-  /** How many calls have run to their end although their client had left, since too many had left before it. */
+  /** How many calls ran to their end in vain: their client had left, but the server could not be told of one more. */
   readonly leftRunning: number;
   /**
    * Switches to other credentials: later calls connect with them, and those in progress run to completion.
@@ -85,25 +91,17 @@ export function grpcUpstream(target: string, given: GrpcUpstreamOptions): GrpcUp
     new Connections(target, credentials, options, figures);
   let current = open(first);
   let closed = false;
-  /** The reply to a call that is not made; undefined for any other. */
-  const refusal = ({ cancellation, deadline, metadata }: UnaryCall): UnaryReply | undefined => {
+  /** Why a call is not made, as its reply; undefined if it is made. */
+  const replyWithoutCall = ({ cancellation, deadline, metadata }: UnaryCall): UnaryReply | undefined => {
     if (cancellation.cancelled) return clientGone();
     if (deadline <= Date.now()) return deadlinePassed();
     if (closed) return unanswered(status.UNAVAILABLE, 'The upstream is closed.');
     for (const [key, value] of metadata)
-      // With a key of a connection, grpc-js would lose its own and try again.
-      if (
-        CONNECTION_KEYS.has(key) ||
-        key.startsWith(':') ||
-        key.endsWith('-bin') ||
-        typeof value !== 'string' ||
-        !METADATA_TEXT.test(value)
-      )
-        return unanswered(status.INTERNAL, `The metadata ${key} cannot be sent.`);
+      if (!canBeSent(key, value)) return unanswered(status.INTERNAL, `The metadata ${key} cannot be sent.`);
     return undefined;
   };
-  /** The reply to a unary call for which there is no room; undefined for any other. */
-  const overload = (call: UnaryCall): UnaryReply | undefined => {
+  /** Why there is no room for a unary call, as its reply; undefined if there is. */
+  const replyWithoutRoom = (call: UnaryCall): UnaryReply | undefined => {
     const { ofCaller, ofMethod } = figures.underWay.of(call);
     if (ofCaller >= maxCallsOfCaller)
       return unanswered(status.RESOURCE_EXHAUSTED, `The caller has ${ofCaller} calls in progress.`);
@@ -115,10 +113,10 @@ export function grpcUpstream(target: string, given: GrpcUpstreamOptions): GrpcUp
     get leftRunning() {
       return figures.leftRunning;
     },
-    unary: (call) => refusal(call) ?? overload(call) ?? current.withRoom().unary(call),
+    unary: (call) => replyWithoutCall(call) ?? replyWithoutRoom(call) ?? current.withRoom().unary(call),
     serverStream(call) {
-      const refused = refusal(call);
-      if (refused !== undefined) return { next: () => Promise.resolve(refused) };
+      const reply = replyWithoutCall(call);
+      if (reply !== undefined) return { next: () => Promise.resolve(reply) };
       return current.withRoom().serverStream(call);
     },
     renew(credentials) {

@@ -7,7 +7,8 @@ export {
   pathUnknown,
   type FieldViolation,
 } from './failures/failure.js';
-export { type CacheFigures, entityTag, isCurrent } from './http/reply.js';
+export { entityTag, isCurrent } from './http/reply.js';
+export type { CacheFigures } from './http/reply-cache.js';
 export type { Exchange } from './http/exchange.js';
 export type { ForwardedHeaders, RenamedHeader, ResponseHeaders, UnfitValue } from './metadata.js';
 export type { StreamEvents } from './http/stream-formats.js';
@@ -17,7 +18,7 @@ export type { LogKind, TranscoderLog } from './hooks.js';
 export type { TranscoderOptions } from './options.js';
 export type { RequestObservation, RequestObserver, RequestOutcome } from './hooks.js';
 export type { UnsupportedMethods } from './template/contract.js';
-export { type UnboundRule, unboundRules } from './template/http-rules.js';
+export { type UnboundRule, unboundRules } from './template/unbound-rules.js';
 export type { Answer } from './http/exchanges.js';
 export { createTranscoder, type Transcoder } from './transcoder.js';
 export type {

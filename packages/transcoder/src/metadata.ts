@@ -118,8 +118,8 @@ interface Forwarded extends Renaming {
 /** What becomes of the headers of a request. */
 interface ForwardedMetadata {
   readonly metadata: CallMetadata;
-  /** Why the request is refused, for the first such header; undefined if it is not. */
-  readonly refusal: HttpFailure | undefined;
+  /** Why the request fails, by the first header that cannot be forwarded; undefined if all can. */
+  readonly unfitHeader: HttpFailure | undefined;
 }
 
 /** Adds the metadata for a header. @returns why its value is refused, if it is */
@@ -175,7 +175,7 @@ export class Forwarding {
    */
   metadata(sent: SentHeaders, requestId: string, observed = NONE): ForwardedMetadata {
     const metadata = new Map([['x-request-id', requestId]]);
-    let refusal: HttpFailure | undefined;
+    let unfitHeader: HttpFailure | undefined;
     let room = PREFIXED_MAX_BYTES;
     for (const [from, values] of sent) {
       const single = this.#headers.single.get(from);
@@ -185,11 +185,11 @@ export class Forwarding {
       if (single === undefined) room -= entry.to.length + value.length + HEADER_BYTES;
       const fits = single !== undefined || room >= 0;
       // The guard is asked with all headers that fit, also about a request that is refused.
-      const refused = fits ? forward(entry, value, metadata) : headersTooLarge();
-      refusal ??= refused;
+      const failure = fits ? forward(entry, value, metadata) : headersTooLarge();
+      unfitHeader ??= failure;
     }
     for (const [key, value] of observed) metadata.set(key, value);
-    return { metadata, refusal };
+    return { metadata, unfitHeader };
   }
 
   /** What becomes of a header by a prefix; undefined if none forwards it. */

@@ -15,11 +15,11 @@ export type Kinds = Readonly<Record<string, Kind>>;
 /** Options that are given: an undefined one is not. */
 export type Given<Options> = { [Name in keyof Options]: Exclude<Options[Name], undefined> };
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+const isObjectOrList = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isTextual = (value: unknown): boolean =>
-  isObject(value) && Symbol.iterator in value && [...(value as Iterable<unknown>)].every(isText);
+  isObjectOrList(value) && Symbol.iterator in value && [...(value as Iterable<unknown>)].every(isText);
 
 export const FLAG: Kind = { allows: (value) => typeof value === 'boolean', words: 'true or false' };
 export const TEXT: Kind = { allows: isText, words: 'a string' };
@@ -30,11 +30,11 @@ export const HEADER_TEXT: Kind = {
 };
 export const FUNCTION: Kind = { allows: (value) => typeof value === 'function', words: 'a function' };
 export const OBJECT: Kind = {
-  allows: (value) => isObject(value) && !Array.isArray(value),
+  allows: (value) => isObjectOrList(value) && !Array.isArray(value),
   words: 'an object',
 };
 export const LIST: Kind = {
-  allows: (value) => Array.isArray(value) && value.every(isObject),
+  allows: (value) => Array.isArray(value) && value.every(isObjectOrList),
   words: 'an array of objects',
 };
 export const TEXTS: Kind = { allows: isTextual, words: 'an array or another iterable of strings' };
@@ -69,7 +69,7 @@ export function oneOf(...values: readonly string[]): Kind {
 /** An object with the given functions. */
 export function having(...functions: readonly string[]): Kind {
   return {
-    allows: (value) => isObject(value) && functions.every((name) => typeof value[name] === 'function'),
+    allows: (value) => isObjectOrList(value) && functions.every((name) => typeof value[name] === 'function'),
     words: `an object with ${functions.map((name) => `\`${name}()\``).join(', ')}`,
   };
 }

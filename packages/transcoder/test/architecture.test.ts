@@ -21,7 +21,7 @@ testLayers({
   ],
   packages: ['@bufbuild/protobuf'],
   packagesOfOne: {
-    'http/reply.ts': ['lru-cache'],
+    'http/reply-cache.ts': ['lru-cache'],
     'page/swagger-ui.ts': ['swagger-ui-dist'],
     ...Object.fromEntries(
       [

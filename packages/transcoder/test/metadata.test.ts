@@ -1,28 +1,18 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { type IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
-import { createServer } from 'node:http';
-import { Metadata } from '@grpc/grpc-js';
-import express from 'express';
 import { describe, expect, it } from 'vitest';
-import { Code } from '../src/gen/google/rpc/code_pb.js';
 import { sentHeaders } from '../src/http/head.js';
 import {
   FORWARDED_HEADERS,
   type ForwardedHeaders,
   Forwarding,
   type RenamedHeader,
-  ReplyHeaders,
-  type ResponseHeaders,
   type UnfitValue,
 } from '../src/metadata.js';
-import { createTranscoder } from '../src/transcoder.js';
-import type { ReplyMetadata, UnaryReply } from '../src/upstream.js';
 import { httpRequest } from './support/http-request.js';
-import { libraryDescriptorSet } from './support/library-contract.js';
 import { MEMBER } from './support/library-server.js';
 import { openTranscoder } from './support/library-transcoder.js';
-import { listening } from './support/opening.js';
 
 type Headers = Readonly<Record<string, readonly string[]>>;
 
@@ -158,11 +148,11 @@ describe('the metadata of a call', () => {
   it('from prefixes has at most 4 KiB; more is refused, and not forwarded', () => {
     const forwarded = new Map([['grpc-metadata-*', 'drop']] as const);
     const fitting = { 'Grpc-Metadata-A': ['a'.repeat(4_096 - 32 - 1)] };
-    expect(forward(fitting, forwarded)).toMatchObject({ refusal: undefined });
+    expect(forward(fitting, forwarded)).toMatchObject({ unfitHeader: undefined });
     const many = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`Grpc-Metadata-${n}`, ['']]));
     for (const headers of [{ 'Grpc-Metadata-A': ['a'.repeat(4_096 - 32)] }, many]) {
-      const { metadata, refusal } = forward(headers, forwarded);
-      expect(refusal).toMatchObject({ reason: 'HEADERS_TOO_LARGE', httpStatus: 431 });
+      const { metadata, unfitHeader } = forward(headers, forwarded);
+      expect(unfitHeader).toMatchObject({ reason: 'HEADERS_TOO_LARGE', httpStatus: 431 });
       expect([...metadata].flat().join('').length + 32 * metadata.size).toBeLessThan(4_200);
     }
   });
@@ -212,9 +202,9 @@ function as(metadata: string): RenamedHeader {
 it.each(['\u00ff', 'a\tb'])(
   'the header idempotency-key: %j is refused, and leaves others to the guard',
   (key) => {
-    const { metadata, refusal } = forward({ 'idempotency-key': [key], authorization: ['a'] }, defaults);
-    expect(refusal?.reason).toBe('REQUEST_MALFORMED');
-    expect(refusal?.violations()).toMatchObject([{ field: 'idempotency-key' }]);
+    const { metadata, unfitHeader } = forward({ 'idempotency-key': [key], authorization: ['a'] }, defaults);
+    expect(unfitHeader?.reason).toBe('REQUEST_MALFORMED');
+    expect(unfitHeader?.violations()).toMatchObject([{ field: 'idempotency-key' }]);
     expect(Object.fromEntries(metadata)).toEqual({ 'x-request-id': 'id', authorization: 'a' });
   },
 );
@@ -228,8 +218,8 @@ it.each([
     ['b', 'refuse'],
     ['x-*', 'refuse'],
   ] as const);
-  const { refusal } = forward(headers, forwarded);
-  expect(refusal?.violations()).toMatchObject([{ field: name }]);
+  const { unfitHeader } = forward(headers, forwarded);
+  expect(unfitHeader?.violations()).toMatchObject([{ field: name }]);
 });
 
 it('a header of its own is forwarded after those of prefixes that are too large', () => {
@@ -237,173 +227,10 @@ it('a header of its own is forwarded after those of prefixes that are too large'
     ['a', 'refuse'],
     ['x-*', 'drop'],
   ] as const);
-  const { metadata, refusal } = forward({ 'x-c': ['c'.repeat(5_000)], a: ['1'] }, forwarded);
-  expect(refusal?.reason).toBe('HEADERS_TOO_LARGE');
+  const { metadata, unfitHeader } = forward({ 'x-c': ['c'.repeat(5_000)], a: ['1'] }, forwarded);
+  expect(unfitHeader?.reason).toBe('HEADERS_TOO_LARGE');
   expect(Object.fromEntries(metadata)).toEqual({ 'x-request-id': 'id', a: '1' });
 });
-
-/** The headers of a response for a reply with metadata. */
-async function headersOf(
-  headers: ResponseHeaders,
-  initial: Record<string, string>,
-  trailing?: Record<string, string>,
-): Promise<Record<string, unknown>> {
-  const reply: UnaryReply = {
-    code: Code.OK,
-    details: '',
-    answered: true,
-    initialMetadata: metadata(initial),
-    trailers: trailing && metadata(trailing),
-  };
-  const replyHeaders = new ReplyHeaders(headers);
-  const server = createServer((_, response) => {
-    replyHeaders.addTo(response, reply);
-    response.end();
-  });
-  const response = await httpRequest(await listening(server), { path: '/' });
-  const { date, connection, 'keep-alive': alive, 'content-length': length, ...others } = response.headers;
-  expect([connection, length]).toEqual(['close', '0']);
-  expect(date).not.toBe('1');
-  expect(alive).toBeUndefined();
-  return others;
-}
-
-function metadata(entries: Record<string, string>): Metadata {
-  const made = new Metadata();
-  for (const [key, value] of Object.entries(entries))
-    made.set(key, key.endsWith('-bin') ? Buffer.from(value) : value);
-  return made;
-}
-
-describe('the headers of a response, from metadata', () => {
-  it('may be all metadata with a prefix, but for that of gRPC itself', async () => {
-    const initial = {
-      'x-quota': '7',
-      'content-type': 'application/grpc',
-      'grpc-encoding': 'gzip',
-      date: '1',
-    };
-    const trailing = { 'x-quota': '6', 'x-cost': '2', 'grpc-status': '0', 'x-bytes-bin': 'a' };
-    expect(await headersOf(new Map([['*', 'Grpc-Metadata-*']]), initial, trailing)).toEqual({
-      'grpc-metadata-x-quota': '7, 6',
-      'grpc-metadata-x-cost': '2',
-      'grpc-metadata-date': '1',
-    });
-  });
-
-  it.each<[sent: Record<string, string>, why: string, headers: ResponseHeaders]>([
-    [{ 'x-a': '1', 'x-b-c': '2' }, 'a prefix may stay', new Map([['x-*', 'X-*']])],
-    [{ 'b-c': '2' }, 'others are not sent', new Map([['x-b-*', 'B-*']])],
-    [
-      { a: '1', 'y-c': '2' },
-      'the key takes precedence, then the longest prefix',
-      new Map([
-        ['x-*', 'X-*'],
-        ['x-b-*', 'Y-*'],
-        ['x-a', 'A'],
-      ]),
-    ],
-    [
-      { 'x-a': '1' },
-      'a prefix gives no header of another entry',
-      new Map([
-        ['y', 'X-B-C'],
-        ['x-*', 'X-*'],
-      ]),
-    ],
-    [{ 'x-a': '1', 'x-b-c': '2' }, 'Node writes the date', new Map([['*', '*']])],
-  ])('are %j: %s', async (sent, _, headers) => {
-    expect(await headersOf(headers, { 'x-a': '1', 'x-b-c': '2', date: '1' })).toEqual(sent);
-  });
-
-  it('are none by prefix where the metadata does not list its keys', async () => {
-    const listed = metadata({ 'x-a': '1' });
-    const reply = { code: Code.OK, details: '', answered: true, message: new Uint8Array() };
-    const trailers = { get: (key: string) => listed.get(key) };
-    const gateway = await openTranscoder({
-      upstream: { unary: () => ({ ...reply, trailers }) },
-      responseHeaders: new Map([
-        ['*', 'Grpc-Metadata-*'],
-        ['x-a', 'X-A'],
-      ]),
-    });
-    const { headers } = await httpRequest(gateway.origin, {
-      path: '/v1/shelves/1',
-      headers: { authorization: MEMBER },
-    });
-    expect(headers).toMatchObject({ 'x-a': '1' });
-    expect(headers).not.toHaveProperty('grpc-metadata-x-a');
-  });
-
-  it.each<[string, ResponseHeaders]>([
-    ['"x-*" stands for several names, and "X-A" for one', new Map([['x-*', 'X-A']])],
-    ['"A B-*" is not the name of a header', new Map([['x-*', 'A B-*']])],
-    ['"A *" is not the name of a header', new Map([['x-a', 'A *']])],
-    ...['Content-Type', 'eTag', 'Transfer-Encoding'].map((name): [string, ResponseHeaders] => [
-      `The header "${name}" is written by the transcoder or by Node`,
-      new Map([['x-a', name]]),
-    ]),
-  ])('cannot be made if %s', (why, headers) => {
-    expect(() => new ReplyHeaders(headers)).toThrow(why);
-  });
-});
-
-describe('the metadata of a whole reply', () => {
-  const initialMetadata = replyMetadata({
-    'set-cookie': ['a=1', 'b=2'],
-    'x-both': ['first'],
-    'x-lines': ['a\r\nset-cookie: c=3', 'a\nb', 'a\0', 'fine'],
-    'x-bytes-bin': [new Uint8Array([1])],
-  });
-  const trailers = replyMetadata({ 'x-both': ['last'], 'x-unnamed': ['secret'] });
-  const responseHeaders = new Map([
-    ['set-cookie', 'Set-Cookie'],
-    ['x-both', 'X-Both'],
-    ['x-lines', 'Content-Disposition'],
-    ['x-bytes-bin', 'X-Bytes'],
-    ['x-none', 'X-None'],
-  ]);
-  const replying = (reply: UnaryReply) =>
-    openTranscoder({ upstream: { unary: () => reply }, responseHeaders });
-
-  it.each([
-    { what: 'success', code: Code.OK, message: new Uint8Array(), status: 200 },
-    { what: 'failure', code: Code.NOT_FOUND, message: undefined, status: 404 },
-  ])('becomes headers of a $what if the options name it, with one line per value', async (given) => {
-    const { code, message, status } = given;
-    const reply = { code, details: '', answered: true, message, initialMetadata, trailers };
-    const { origin } = await replying(reply);
-    const asked = { path: '/v1/shelves/1', headers: { authorization: MEMBER } };
-    const { headers, ...response } = await httpRequest(origin, asked);
-    expect(response.status).toBe(status);
-    expect(headers['set-cookie']).toEqual(['a=1', 'b=2']);
-    expect(headers['x-both']).toBe('first, last');
-    expect(headers['content-disposition']).toBe('fine');
-    expect(headers).not.toHaveProperty('x-bytes');
-    expect(headers).not.toHaveProperty('x-none');
-    expect(JSON.stringify(headers)).not.toContain('secret');
-  });
-
-  it('is added to the headers that middleware has set', async () => {
-    const reply = { code: Code.OK, details: '', answered: true, message: new Uint8Array(), initialMetadata };
-    const { handler } = createTranscoder({
-      descriptorSet: libraryDescriptorSet,
-      upstream: { unary: () => reply },
-      responseHeaders,
-    });
-    const app = express().use((_, response, next) => {
-      response.setHeader('Set-Cookie', 'session=1');
-      next();
-    }, handler);
-    const origin = await listening(createServer(app));
-    const { headers } = await httpRequest(origin, { path: '/v1/shelves/1' });
-    expect(headers['set-cookie']).toEqual(['session=1', 'a=1', 'b=2']);
-  });
-});
-
-function replyMetadata(entries: Readonly<Record<string, readonly (string | Uint8Array)[]>>): ReplyMetadata {
-  return { get: (key) => entries[key] ?? [] };
-}
 
 describe('a header that the application has', () => {
   const own = new Map([...FORWARDED_HEADERS, ['x-user', 'refuse'] as const, ['x-*', 'refuse'] as const]);

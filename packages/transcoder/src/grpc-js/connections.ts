@@ -4,12 +4,12 @@ import type { CallCounts } from './call-counts.js';
 import { type CallHost, MessageStream, request } from './calls.js';
 import { type Cancellable, Resets } from './resets.js';
 
-/** The most calls in progress on one connection: most servers and proxies allow 100 or more streams. */
+/** The most calls in progress on one channel: most servers and proxies allow 100 or more streams. */
 const CALLS_EACH = 64;
-/** How long a connection besides the first stays open without calls, in milliseconds. */
+/** How long a channel besides the first stays connected without calls, in milliseconds. */
 const IDLE_MS = 60_000;
 
-/** Figures of all connections of an upstream. */
+/** Figures of all channels of an upstream. */
 interface CallFigures {
   /** The calls that ran to their end although their client had left. */
   leftRunning: number;
@@ -17,12 +17,12 @@ interface CallFigures {
 }
 
 /**
- * The connections made with the same credentials. A call goes to the first one that has room, and another is opened
+ * The channels made with the same credentials. A call goes to the first one that has room, and another is opened
  * when none has: calls that wait in the server then never keep others from being sent.
  */
 export class Connections {
-  readonly #open: (extra: ChannelOptions) => Connection;
-  readonly #all: Connection[];
+  readonly #open: (extra: ChannelOptions) => Channel;
+  readonly #all: Channel[];
 
   constructor(
     target: string,
@@ -32,15 +32,15 @@ export class Connections {
   ) {
     this.#open = (extra) =>
       // Channels with the same options would otherwise share their connections.
-      new Connection(
+      new Channel(
         new Client(target, credentials, { ...options, ...extra, 'grpc.use_local_subchannel_pool': 1 }),
         figures,
       );
     this.#all = [this.#open({})];
   }
 
-  /** A connection for one more call. */
-  withRoom(): Connection {
+  /** A channel that has room for one more call. */
+  withRoom(): Channel {
     const found = this.#all.find(({ calls }) => calls < CALLS_EACH);
     if (found !== undefined) return found;
     const opened = this.#open({ 'grpc.client_idle_timeout_ms': IDLE_MS });
@@ -48,18 +48,18 @@ export class Connections {
     return opened;
   }
 
-  /** Closes each connection after its last call, so that calls waiting for a connection also complete. */
+  /** Closes each channel after its last call, so that calls waiting for a connection also complete. */
   retire(): void {
-    for (const connection of this.#all) connection.retire();
+    for (const channel of this.#all) channel.retire();
   }
 
   close(): void {
-    for (const connection of this.#all) connection.close();
+    for (const channel of this.#all) channel.close();
   }
 }
 
 /** A channel of grpc-js: one connection to each address of the target. */
-class Connection implements CallHost {
+class Channel implements CallHost {
   readonly client: Client;
   readonly #figures: CallFigures;
   readonly #resets = new Resets();

@@ -1,14 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import {
-  deadlineExceeded,
-  HttpFailure,
-  internal,
-  malformed,
-  overloaded,
-  shuttingDown,
-} from '../failures/failure.js';
-import { Counts } from '../counts.js';
-import type { HttpReply } from '../http-reply.js';
+import { HttpFailure, internal, malformed } from '../failures/failure.js';
 import type { Exchange } from './exchange.js';
 import { hasBody } from './head.js';
 
@@ -77,6 +68,21 @@ export class ArrivingBody {
     const bytes = new GrowingBytes();
     let resolve: (bytes: Uint8Array) => void = ignore;
     let reject: (failure: HttpFailure) => void = ignore;
+    this.whole = new Promise((resolveWhole, rejectWhole) => {
+      resolve = resolveWhole;
+      reject = rejectWhole;
+    });
+
+    const stop = (): void => {
+      request.off('data', take).off('end', complete).off('error', breakOff).off('close', breakOff);
+    };
+    this.stop = stop;
+
+    function fail(failure: HttpFailure): void {
+      stop();
+      request.pause();
+      reject(failure);
+    }
 
     function take(chunk: Buffer): void {
       if (bytes.size + chunk.length > maxBytes) fail(bodyTooLarge(maxBytes));
@@ -92,20 +98,6 @@ export class ArrivingBody {
       fail(malformed('The body did not arrive whole.'));
     }
 
-    function stop(): void {
-      request.off('data', take).off('end', complete).off('error', breakOff).off('close', breakOff);
-    }
-
-    function fail(failure: HttpFailure): void {
-      stop();
-      request.pause();
-      reject(failure);
-    }
-
-    this.stop = stop;
-    this.whole = new Promise((...settle) => {
-      [resolve, reject] = settle;
-    });
     const before = bytesReadBefore(request);
     const length = before?.length ?? Number(request.headers['content-length']);
     if (length > maxBytes) fail(bodyTooLarge(maxBytes));
@@ -164,129 +156,4 @@ const READ_BEFORE =
 /** The body exceeds the limit. @param maxBytes the limit, in bytes */
 function bodyTooLarge(maxBytes: number): HttpFailure {
   return new HttpFailure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
-}
-
-/** A request whose body is still arriving, and whose client the guard may refuse. */
-export interface PendingBody {
-  /** What tells its caller apart from others; undefined if nothing does. */
-  readonly caller: string | undefined;
-  /** The guard's response for a client that it refuses; undefined for any other. */
-  refusal(): Promise<HttpReply | undefined>;
-  /**
-   * Returns the guard's response for a client that it refuses, which thus learns nothing about the failure.
-   *
-   * @throws the failure, for any other client.
-   */
-  refusalOr(failure: unknown): Promise<HttpReply>;
-}
-
-/** The part of the places for arriving requests that one caller may have. */
-const OF_ONE_CALLER = 1 / 4;
-
-/** The request bodies that did not arrive together with their heads. */
-export class Uploads {
-  readonly #now: () => number;
-  readonly #most: number;
-  readonly #mostOfCaller: number;
-  /** Ends each of them with a failure. */
-  readonly #waiting = new Set<(failure: Error) => void>();
-  /** Those whose clients the guard has admitted: before, a late body gains nothing over a whole one. */
-  #arriving = 0;
-  readonly #callers = new Counts();
-  #ended = false;
-
-  /**
-   * @param maxRequests the maximum number of requests. Half of them, and at least one, may be arriving; the rest is
-   *   reserved for requests that have arrived. One caller gets at most a quarter of the half, and at least one.
-   */
-  constructor(now: () => number, maxRequests: number) {
-    this.#now = now;
-    this.#most = Math.max(1, Math.floor(maxRequests / 2));
-    this.#mostOfCaller = Math.max(1, Math.floor(this.#most * OF_ONE_CALLER));
-  }
-
-  /**
-   * Waits for a body. If the body is incomplete at the end of this turn of the event loop, the guard is called, and a
-   * client that it refuses gets its reply at once, however long the body takes.
-   *
-   * @param deadline in milliseconds, by the clock of all deadlines.
-   * @returns the body, or the reply to a client that the guard refuses.
-   * @throws HttpFailure `DEADLINE_EXCEEDED`, `OVERLOADED` or `SHUTTING_DOWN`, or the failure of the body.
-   */
-  async wait(
-    body: ArrivingBody,
-    deadline: number,
-    request: PendingBody,
-    exchange: Exchange,
-  ): Promise<Uint8Array | HttpReply> {
-    let timer: NodeJS.Timeout | undefined;
-    let turn: NodeJS.Immediate | undefined;
-    let end: (failure: Error) => void = ignore;
-    let leave = ignore;
-    const arrived = (): void => {
-      clearImmediate(turn);
-      clearTimeout(timer);
-      this.#waiting.delete(end);
-      leave();
-      leave = ignore;
-    };
-    const judged = (resolve: (reply: HttpReply) => void, refusal: HttpReply | undefined): void => {
-      if (refusal !== undefined) {
-        resolve(refusal);
-      } else if (this.#waiting.has(end)) {
-        leave = this.#enter(request.caller);
-        exchange.send100Continue();
-      }
-    };
-    try {
-      return await new Promise<Uint8Array | HttpReply>((resolve, reject) => {
-        end = reject;
-        turn = setImmediate(() => {
-          if (this.#ended) {
-            end(shuttingDown());
-            return;
-          }
-          this.#waiting.add(end);
-          const leftMs = Math.max(0, deadline - this.#now());
-          timer = setTimeout(() => {
-            end(deadlineExceeded());
-          }, leftMs);
-          request
-            .refusal()
-            .then((refusal) => {
-              judged(resolve, refusal);
-            })
-            .catch(end);
-        });
-        body.whole
-          .finally(arrived)
-          .catch((failure: unknown) => request.refusalOr(failure))
-          .then(resolve, reject);
-      });
-    } finally {
-      arrived();
-      body.stop();
-    }
-  }
-
-  /** Stops waiting for bodies, those that are arriving and later ones. */
-  end(): void {
-    this.#ended = true;
-    for (const end of this.#waiting) end(shuttingDown());
-  }
-
-  /** Takes a place. @returns the function that frees it. @throws HttpFailure `OVERLOADED` */
-  #enter(caller: string | undefined): () => void {
-    if (this.#arriving >= this.#most)
-      throw overloaded(`It has ${this.#most} requests that are still arriving.`);
-    // Without a credential, nothing tells callers apart.
-    if (this.#callers.of(caller) >= this.#mostOfCaller)
-      throw overloaded(`The caller has ${this.#mostOfCaller} requests that are still arriving.`);
-    this.#arriving += 1;
-    this.#callers.add(caller, 1);
-    return () => {
-      this.#arriving -= 1;
-      this.#callers.add(caller, -1);
-    };
-  }
 }

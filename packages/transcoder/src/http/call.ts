@@ -2,158 +2,47 @@ import { isUint8Array } from 'node:util/types';
 import type { Message } from '@bufbuild/protobuf';
 import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { ErrorReplies } from '../failures/error-reply.js';
-import {
-  type HttpFailure,
-  internal,
-  malformed,
-  methodNotAllowed,
-  overloaded,
-  requestStreamUnsupported,
-} from '../failures/failure.js';
+import { type HttpFailure, internal, malformed } from '../failures/failure.js';
 import { isObject, type SentJson } from '../fields/json-value.js';
 import type { HttpReply } from '../http-reply.js';
-import { JsonOutput, type UnknownType } from '../json/json-output.js';
+import type { UnknownType } from '../json/json-output.js';
 import { parseJsonText } from '../json/json-text.js';
 import { httpBodyJson, isHttpBodyJson, setData } from '../message/http-body.js';
-import { RequestMessages } from '../message/request-message.js';
+import type { RequestMessages } from '../message/request-message.js';
 import type { OptionsInForce } from '../options.js';
 import type { FoundBinding } from '../template/binding-table.js';
 import type { Binding, BodyBinding } from '../template/binding.js';
-import type { Contract } from '../template/contract.js';
-import { successRules } from '../template/success-rules.js';
 import { credentialOf, type UnaryReply, type Upstream } from '../upstream.js';
-import {
-  ArrivingBody,
-  type PendingBody,
-  isJsonType,
-  NO_BYTES,
-  requireDecoded,
-  requireJsonType,
-  Uploads,
-} from './body.js';
+import { ArrivingBody, isJsonType, NO_BYTES, requireDecoded, requireJsonType } from './body.js';
 import { type Exchange, isOk } from './exchange.js';
-import type { Answer } from './exchanges.js';
 import { hasBody, requestTimeoutMs } from './head.js';
-import { type OpenStream, OpenStreams, StreamedReply } from './streams.js';
-import { type CacheFigures, SuccessReplies } from './reply.js';
+import type { SuccessReplies } from './reply.js';
+import { type OpenStream, StreamedReply } from './streams.js';
+import type { PendingBody, Uploads } from './uploads.js';
 
-interface DispatcherOptions extends OptionsInForce {
+/** The options of a transcoder that its calls follow. */
+export interface CallOptions extends OptionsInForce {
   readonly upstream: Upstream;
   /** Called with the type URL of each Any whose type the contract lacks. */
   readonly unknownType: UnknownType;
 }
 
 /** The parts that all calls share. */
-interface CallParts extends DispatcherOptions {
+export interface CallParts extends CallOptions {
   readonly errors: ErrorReplies;
   readonly requests: RequestMessages;
   readonly successes: SuccessReplies;
   readonly uploads: Uploads;
 }
 
-/** Serves HTTP requests with gRPC calls, according to the `google.api.http` annotations of a contract. */
-export class RequestDispatcher {
-  readonly #contract: Contract;
-  /** The template of each binding, under the base path. */
-  readonly #templates: ReadonlyMap<Binding, string>;
-  readonly #parts: CallParts;
-  readonly #streams: OpenStreams;
-  /** The number of requests for unary methods that have no reply yet. */
-  #underWay = 0;
-
-  constructor(contract: Contract, errors: ErrorReplies, options: DispatcherOptions) {
-    const { bindings, registry } = contract;
-    const { basePath, json, lenient, maxRequests, now } = options;
-    this.#contract = contract;
-    this.#streams = new OpenStreams(options.maxStreams);
-    this.#templates = new Map(bindings.map((each) => [each, basePath + each.template.source]));
-    this.#parts = {
-      ...options,
-      errors,
-      requests: new RequestMessages(registry, { ...json, lenient }, options.ignoredParameters),
-      successes: new SuccessReplies(
-        options.standardMethods ? successRules(bindings) : new Map(),
-        new JsonOutput(registry, json, options.unknownType),
-        basePath,
-        options.replyCacheBytes,
-      ),
-      uploads: new Uploads(now, maxRequests),
-    };
-  }
-
-  /**
-   * What answers a request; undefined if no binding has its path. CONNECT and `OPTIONS *` target the server as a whole
-   * (RFC 9112 3.2.3 and 3.2.4).
-   */
-  answerFor(verb: string, path: string): Answer | undefined {
-    const { table, requestStreams } = this.#contract;
-    if (verb === 'CONNECT' || (verb === 'OPTIONS' && path === '*'))
-      return (exchange) => otherVerb(exchange, table.verbs());
-    const { basePath } = this.#parts;
-    if (!path.startsWith(`${basePath}/`)) return undefined;
-    const inContract = path.slice(basePath.length);
-    const found = table.find(verb, inContract);
-    if (found.outcome === 'found') return (exchange) => this.#answer(exchange, found);
-    if (requestStreams.find(verb, inContract).outcome === 'found') return refuseStream;
-    if (found.outcome === 'unknown path') return undefined;
-    return (exchange) => {
-      exchange.template = this.#templates.get(found.binding);
-      return otherVerb(exchange, found.allowed);
-    };
-  }
-
-  /** @throws HttpFailure if no call is made, for a reason that any client may know */
-  #answer(exchange: Exchange, found: FoundBinding): HttpReply | Promise<HttpReply> {
-    exchange.template = this.#templates.get(found.binding);
-    if (found.binding.method.methodKind === 'unary')
-      return this.#counted(() => new TranscodedCall(this.#parts, exchange, found).answer());
-    const open = this.#streams.open(exchange);
-    return new TranscodedCall(this.#parts, exchange, found, open).answer();
-  }
-
-  get replyCache(): CacheFigures {
-    return this.#parts.successes.cacheFigures;
-  }
-
-  /** Stops waiting for request bodies and aborts all streams, those in progress and later ones. */
-  close(): void {
-    this.#parts.uploads.end();
-    this.#streams.end();
-  }
-
-  readonly #leave = (): void => {
-    this.#underWay -= 1;
-  };
-
-  /** @throws HttpFailure `OVERLOADED` */
-  #counted(answer: () => HttpReply | Promise<HttpReply>): HttpReply | Promise<HttpReply> {
-    const { maxRequests } = this.#parts;
-    if (this.#underWay >= maxRequests) throw overloaded(`It has ${maxRequests} calls under way.`);
-    this.#underWay += 1;
-    let reply: HttpReply | Promise<HttpReply> | undefined;
-    try {
-      reply = answer();
-    } finally {
-      if (reply instanceof Promise) void reply.then(this.#leave, this.#leave);
-      else this.#leave();
-    }
-    return reply;
-  }
-}
-
-const refuseStream: Answer = () => {
-  throw requestStreamUnsupported();
-};
-
-/** @throws HttpFailure `METHOD_NOT_ALLOWED` unless the request asks for the methods that the path supports */
-function otherVerb({ verb }: Exchange, allowed: readonly string[]): HttpReply {
-  const headers = { Allow: allowed.join(', ') };
-  if (verb === 'OPTIONS') return { status: 204, headers };
-  throw methodNotAllowed(headers);
-}
-
-/** A request for a method of the contract, before it becomes a call. */
-class TranscodedCall implements PendingBody {
+/**
+ * A request for a method of the contract, until it becomes a call.
+ *
+ * The guard is asked only about a request that cannot become a call, or whose body is late, and at most once: the server
+ * checks the credentials of every call itself, so a call to the guard before it would be a second call for nothing. A
+ * client that the guard refuses gets the guard's reply, and learns nothing about what is wrong with its request.
+ */
+export class TranscodedCall implements PendingBody {
   readonly #parts: CallParts;
   readonly #exchange: Exchange;
   readonly #found: FoundBinding;
@@ -161,16 +50,15 @@ class TranscodedCall implements PendingBody {
   readonly #open: OpenStream | undefined;
   readonly #head;
   /** Why the headers cannot be forwarded; undefined if they can. */
-  readonly #unfit: HttpFailure | undefined;
+  readonly #unfitHeader: HttpFailure | undefined;
   /** The client's time limit, in milliseconds. */
   #timeoutMs = Infinity;
-  /** The answer of the guard, which is asked only when needed, and at most once. */
-  #refusal: Promise<HttpReply | undefined> | undefined;
+  #guardReply: Promise<HttpReply | undefined> | undefined;
 
   constructor(parts: CallParts, exchange: Exchange, found: FoundBinding, open?: OpenStream) {
     const { deadlineMs, forwarding } = parts;
     const { sent, requestId, started, observation } = exchange;
-    const { metadata, refusal } = forwarding.metadata(sent, requestId, observation.metadata);
+    const { metadata, unfitHeader } = forwarding.metadata(sent, requestId, observation.metadata);
     this.#parts = parts;
     this.#exchange = exchange;
     this.#found = found;
@@ -181,47 +69,57 @@ class TranscodedCall implements PendingBody {
       deadline: started + deadlineMs,
       cancellation: open ?? exchange,
     };
-    this.#unfit = refusal;
+    this.#unfitHeader = unfitHeader;
   }
 
   get caller(): string | undefined {
     return credentialOf(this.#head);
   }
 
-  refusal(): Promise<HttpReply | undefined> {
-    return (this.#refusal ??= this.#askGuard());
+  guardReply(): Promise<HttpReply | undefined> {
+    return (this.#guardReply ??= this.#askGuard());
   }
 
-  async refusalOr(failure: unknown): Promise<HttpReply> {
-    const refusal = await this.refusal();
-    if (refusal === undefined) throw failure;
-    return refusal;
+  async guardReplyOrThrow(failure: unknown): Promise<HttpReply> {
+    const reply = await this.guardReply();
+    if (reply === undefined) throw failure;
+    return reply;
   }
 
   async #askGuard(): Promise<HttpReply | undefined> {
     const { guard } = this.#parts;
     if (guard === undefined) return undefined;
+
     const verdict = await guard(this.#head);
     this.#exchange.recordCaller(verdict);
-    return isOk(verdict) ? undefined : this.#failed(verdict);
+    return isOk(verdict) ? undefined : this.#errorReply(verdict);
   }
 
   answer(): HttpReply | Promise<HttpReply> {
-    const { deadlineMs, lenient, maxBodyBytes, successes } = this.#parts;
-    const { request, started } = this.#exchange;
-    const { headers } = request;
+    const { maxBodyBytes } = this.#parts;
+    const { request } = this.#exchange;
     try {
-      if (this.#unfit !== undefined) throw this.#unfit;
-      successes.requirePrecondition(this.#found.binding, headers);
-      this.#timeoutMs = requestTimeoutMs(headers, lenient);
-      this.#head.deadline = started + Math.min(this.#timeoutMs, deadlineMs);
-      requireDecoded(request);
+      this.#readHead();
     } catch (failure) {
-      return this.refusalOr(failure);
+      return this.guardReplyOrThrow(failure);
     }
-    return hasBody(headers)
+
+    return hasBody(request.headers)
       ? this.#callLater(new ArrivingBody(request, maxBodyBytes))
       : this.#callWith(NO_BYTES);
+  }
+
+  /** Checks the headers, and reads the client's time limit. @throws HttpFailure */
+  #readHead(): void {
+    const { deadlineMs, lenient, successes } = this.#parts;
+    const { request, started } = this.#exchange;
+    const { headers } = request;
+    if (this.#unfitHeader !== undefined) throw this.#unfitHeader;
+    successes.requirePrecondition(this.#found.binding, headers);
+
+    this.#timeoutMs = requestTimeoutMs(headers, lenient);
+    this.#head.deadline = started + Math.min(this.#timeoutMs, deadlineMs);
+    requireDecoded(request);
   }
 
   async #callLater(body: ArrivingBody): Promise<HttpReply> {
@@ -231,31 +129,43 @@ class TranscodedCall implements PendingBody {
   }
 
   #callWith(body: Uint8Array): HttpReply | Promise<HttpReply> {
-    const { lenient, upstream, requests } = this.#parts;
-    const { binding, segments } = this.#found;
-    const { path, metadata, deadline, cancellation } = this.#head;
-    const { query } = this.#exchange.target;
+    const { upstream } = this.#parts;
     let message: Message;
     let bytes: Uint8Array;
     try {
-      const isFile = binding.takesBytes && !(lenient && isEnvelope(this.#exchange, body));
-      const json = isFile
-        ? httpBodyJson(this.#exchange.request.headers['content-type'])
-        : bodyJson(this.#parts, binding, this.#exchange, body);
-      message = requests.read(binding, { segments, query, body: json });
-      if (isFile) setData(binding, message, body);
-      bytes = requests.encode(binding, message);
+      message = this.#requestMessage(body);
+      bytes = this.#parts.requests.encode(this.#found.binding, message);
     } catch (failure) {
-      return this.refusalOr(failure);
+      return this.guardReplyOrThrow(failure);
     }
+
+    // Middleware in front, such as one that limits the time.
     if (this.#exchange.answeredByOthers) throw internal(new Error('Other code has responded.'));
-    if (this.#open !== undefined) return this.#streamed(this.#open, bytes);
-    const reply = upstream.unary({ path, message: bytes, metadata, deadline, cancellation });
-    if (!(reply instanceof Promise)) return this.#reply(message, reply);
-    return reply.then((later) => this.#reply(message, later));
+    if (this.#open !== undefined) return this.#streamedReply(this.#open, bytes);
+
+    const reply = upstream.unary({ ...this.#head, message: bytes });
+    if (!(reply instanceof Promise)) return this.#httpReply(message, reply);
+    return reply.then((later) => this.#httpReply(message, later));
   }
 
-  #streamed(open: OpenStream, message: Uint8Array): Promise<HttpReply> {
+  /** The request message in path, query and body. @throws HttpFailure `REQUEST_MALFORMED` or `CONTENT_TYPE_UNSUPPORTED` */
+  #requestMessage(body: Uint8Array): Message {
+    const { lenient, requests } = this.#parts;
+    const { binding, segments } = this.#found;
+    const { query } = this.#exchange.target;
+    const isFile = binding.takesBytes && !(lenient && isEnvelope(this.#exchange, body));
+    if (!isFile) {
+      const json = bodyJson(this.#parts, binding, this.#exchange, body);
+      return requests.read(binding, { segments, query, body: json });
+    }
+
+    const json = httpBodyJson(this.#exchange.request.headers['content-type']);
+    const message = requests.read(binding, { segments, query, body: json });
+    setData(binding, message, body);
+    return message;
+  }
+
+  #streamedReply(open: OpenStream, message: Uint8Array): Promise<HttpReply> {
     const { errors, events, lenient, now, streamMs, successes, upstream } = this.#parts;
     const { binding } = this.#found;
     const { headers } = this.#exchange.request;
@@ -264,6 +174,7 @@ class TranscodedCall implements PendingBody {
     const { serverStream } = upstream as Required<Upstream>;
     const stream = serverStream.call(upstream, { ...this.#head, message, deadline });
     open.limit(Math.max(0, deadline - now()));
+
     const format = successes.format(binding, headers.accept, { lenient, events });
     const onHeaders = (reply: UnaryReply): void => {
       this.#takeHeaders(reply);
@@ -276,14 +187,15 @@ class TranscodedCall implements PendingBody {
     this.#parts.replyHeaders.addTo(this.#exchange.response, reply);
   }
 
-  #reply(message: Message, reply: UnaryReply): HttpReply {
+  #httpReply(message: Message, reply: UnaryReply): HttpReply {
     this.#takeHeaders(reply);
-    if (!isOk(reply)) return this.#failed(reply);
+    if (!isOk(reply)) return this.#errorReply(reply);
+
     const { headers } = this.#exchange.request;
     return this.#parts.successes.reply(this.#found.binding, message, reply.message, headers);
   }
 
-  #failed(reply: UnaryReply): HttpReply {
+  #errorReply(reply: UnaryReply): HttpReply {
     return this.#parts.errors.ofUpstream(reply, this.#exchange.requestId);
   }
 }
@@ -293,6 +205,11 @@ function isEnvelope(exchange: Exchange, bytes: Uint8Array): boolean {
   return (!exchange.sent.has('content-type') || isJsonType(exchange)) && isHttpBodyJson(bytes);
 }
 
+/**
+ * The JSON value of a body; undefined for none.
+ *
+ * @throws HttpFailure `REQUEST_MALFORMED` or `CONTENT_TYPE_UNSUPPORTED`
+ */
 function bodyJson(
   { lenient }: CallParts,
   binding: Binding,
@@ -307,10 +224,13 @@ function bodyJson(
     if (lenient && isPlainMessage(body)) return {};
     throw malformed('The request has no body; this method takes one.');
   }
+
   if (body === undefined && !lenient) throw bodyUnwanted();
   if (!lenient) requireJsonType(exchange);
   const json = parseJsonText(bytes);
   if (body !== undefined) return json;
+
+  // With `lenient`, `{}` is no body.
   if (isObject(json) && Object.keys(json).length === 0) return undefined;
   throw bodyUnwanted();
 }

@@ -3,16 +3,12 @@ import type { Duplex } from 'node:stream';
 import type { ErrorReplies } from '../failures/error-reply.js';
 import { HttpFailure, internal } from '../failures/failure.js';
 import type { HttpReply } from '../http-reply.js';
-import { type Arriving, Exchange, type Pipelined, RequestQueue } from './exchange.js';
-import {
-  clientFailure,
-  endAfter,
-  isEndOfUpload,
-  requestTarget,
-  requireWellFormedHead,
-  writeClientError,
-} from './head.js';
-import { loggedPath, writeEarlyReply, writeReply } from './response.js';
+import { clientFailure, endAfter, isEndOfUpload, writeClientError } from './client-errors.js';
+import { type Arriving, Exchange } from './exchange.js';
+import { requestTarget, requireWellFormedHead } from './head.js';
+import { loggedPath } from './logged-path.js';
+import { type Pipelined, RequestQueue } from './request-queue.js';
+import { writeEarlyReply, writeReply } from './response.js';
 
 /** Returns the response to a request. */
 export type Answer = (exchange: Exchange) => HttpReply | Promise<HttpReply>;

@@ -1,8 +1,6 @@
-import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { HttpFailure, internal, malformed } from '../failures/failure.js';
 import { quoted } from '../fields/allowed-value.js';
-import type { ErrorReply } from '../http-reply.js';
 import { readGrpcTimeout } from '../timeouts.js';
 
 /** The longest request target, in bytes; fewer than Node's parser takes. */
@@ -86,10 +84,11 @@ function requireTransferCoding({ headers, httpVersion }: IncomingMessage): void 
     );
 }
 
-const UNCLEAR = 'a body without a clear end';
+/** What came in place of a body whose end is known. */
+export const UNCLEAR = 'a body without a clear end';
 
 /** The end of the body is unknown, so the connection cannot be reused. */
-function framingUnclear(): HttpFailure {
+export function framingUnclear(): HttpFailure {
   return malformedHeader(
     'transfer-encoding',
     `Must be chunked, with HTTP/1.1 and without Content-Length; got ${UNCLEAR}.`,
@@ -203,57 +202,7 @@ export function requestTarget(request: AnyRequest): RequestTarget {
     : { url, path: local.slice(0, mark), query: local.slice(mark + 1) };
 }
 
-/** The failure for an error of Node's HTTP parser or of its time limits. */
-export function clientFailure(error: Error): HttpFailure {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === 'HPE_HEADER_OVERFLOW') return headersTooLarge();
-  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW')
-    return new HttpFailure(
-      'REQUEST_TOO_LARGE',
-      'The chunk extensions of the body are larger than the server accepts.',
-    );
-  if (code === 'HPE_INVALID_TRANSFER_ENCODING') return framingUnclear();
-  if (code === 'HPE_INVALID_CONTENT_LENGTH' || code === 'HPE_UNEXPECTED_CONTENT_LENGTH') {
-    const allowed = 'Must be one decimal number, without Transfer-Encoding';
-    return malformedHeader('content-length', `${allowed}; got ${UNCLEAR}.`);
-  }
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return new HttpFailure('REQUEST_TIMED_OUT', 'The request did not arrive in time.');
-  return malformed('The request is not well-formed HTTP.');
-}
-
-/** Whether the client has ended the connection in the middle of a request. */
-export function isEndOfUpload(error: Error): boolean {
-  return (error as NodeJS.ErrnoException).code === 'HPE_INVALID_EOF_STATE';
-}
-
 /** The headers exceed the limit of Node's parser. */
 export function headersTooLarge(): HttpFailure {
   return new HttpFailure('HEADERS_TOO_LARGE', 'The headers are larger than the server accepts.');
-}
-
-/** Writes a reply to bytes that Node could not parse as a request, and ends the connection. */
-export function writeClientError(socket: Duplex, { status, body }: ErrorReply, requestId: string): void {
-  const { [status]: phrase = '' } = STATUS_CODES;
-  socket.end(
-    [
-      `HTTP/1.1 ${status} ${phrase}`,
-      `Date: ${new Date().toUTCString()}`,
-      'Connection: close',
-      `X-Request-Id: ${requestId}`,
-      'Cache-Control: no-store',
-      'Content-Type: application/json',
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      '',
-      body,
-    ].join('\r\n'),
-  );
-}
-
-/**
- * Ends a connection after its latest response. Node writes responses in order, so all earlier ones are written, too.
- */
-export function endAfter(response: ServerResponse, socket: Duplex): void {
-  if (!response.headersSent) response.setHeader('Connection', 'close');
-  response.once('finish', () => void socket.end(() => socket.destroy()));
 }

@@ -44,7 +44,7 @@ const MAX_DEPTH = 100;
 
 const IF_DRY_RUN = ' The answer to a dry run lacks the fields that the service assigns.';
 
-const isAssigned = (field: DescField): boolean => hasBehavior(field, FieldBehavior.OUTPUT_ONLY);
+const isOutputOnly = (field: DescField): boolean => hasBehavior(field, FieldBehavior.OUTPUT_ONLY);
 
 /** Whether every request must have the field. */
 export function isRequired(field: DescField): boolean {
@@ -75,8 +75,8 @@ export class MessageSchemas {
   message(message: DescMessage, form: Form): Schema {
     const own = wellKnownSchema(message);
     if (own !== undefined) return own;
-    // Without assigned fields, the response to a dry run is like any other.
-    const used = form === 'created' && this.assigned(message).length === 0 ? 'returned' : form;
+    // Without such fields, the response to a dry run is like any other.
+    const used = form === 'created' && this.alwaysPresent(message).length === 0 ? 'returned' : form;
     return this.#component(message, AFFIXES[used], () => this.#object(message, used));
   }
 
@@ -110,7 +110,7 @@ export class MessageSchemas {
   }
 
   /** The fields that every response has, except those to dry runs, although their types allow their absence. */
-  assigned({ fields }: DescMessage): DescField[] {
+  alwaysPresent({ fields }: DescMessage): DescField[] {
     return fields.filter((field) => this.#parts.facts(field).present === true);
   }
 
@@ -131,7 +131,7 @@ export class MessageSchemas {
    */
   #example(fields: readonly DescField[], form: Form): JsonObject | undefined {
     const examples = fields
-      .filter((field) => form !== 'sent' || !isAssigned(field))
+      .filter((field) => form !== 'sent' || !isOutputOnly(field))
       .map((field) => [this.nameOf(field), this.#parts.facts(field).example] as const)
       .filter(([, example]) => example !== undefined);
     return examples.length === 0 ? undefined : (Object.fromEntries(examples) as JsonObject);
@@ -203,7 +203,7 @@ export class MessageSchemas {
       ...(form === 'sent' && !isRequired(field) ? nullable(schema) : schema),
       ...described(this.#parts.comments.text(field)),
       ...(field.deprecated ? { deprecated: true } : {}),
-      ...(isAssigned(field) ? { readOnly: true } : {}),
+      ...(isOutputOnly(field) ? { readOnly: true } : {}),
       ...(hasBehavior(field, FieldBehavior.INPUT_ONLY) ? { writeOnly: true } : {}),
     };
   }
@@ -223,6 +223,6 @@ export class MessageSchemas {
     if (field.presence !== Presence.IMPLICIT) return field.presence === Presence.LEGACY_REQUIRED;
     const { omit = 'nothing' } = json;
     const isText = field.fieldKind === 'scalar' && field.scalar === ScalarType.STRING;
-    return omit === 'nothing' || (omit === 'unassigned' && !(isText && isAssigned(field)));
+    return omit === 'nothing' || (omit === 'unassigned' && !(isText && isOutputOnly(field)));
   }
 }

@@ -153,8 +153,8 @@ export class Operations {
     const headers = { ...all.ofFields(method), ...all.of(undefined) };
     // One schema for both, so that generated clients have one type for the result of a create.
     const schema = schemas.message(output, validateOnly === undefined ? 'returned' : 'created');
-    const assigned = validateOnly === undefined ? [] : schemas.assigned(output);
-    const required = assigned.map((field) => schemas.nameOf(field));
+    const present = validateOnly === undefined ? [] : schemas.alwaysPresent(output);
+    const required = present.map((field) => schemas.nameOf(field));
     const dryRun: Response = {
       description: 'A dry run: the request is valid, and nothing was stored.',
       headers,

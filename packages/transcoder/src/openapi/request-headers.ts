@@ -44,14 +44,18 @@ const known: Readonly<Record<string, Omit<Parameter, 'in'>>> = {
   },
 };
 
+/** What is known of a header. */
+interface KnownFacts extends HeaderFacts {
+  /** Its name as the facts write it; undefined if there are none. */
+  readonly name?: string;
+}
+
 /** The facts about a header; the case of its name does not matter. */
-export function factsOf(
-  headers: Readonly<Record<string, HeaderFacts>>,
-  key: string,
-): [string | undefined, HeaderFacts] {
-  return (
-    Object.entries(headers).find(([name]) => name.toLowerCase() === key.toLowerCase()) ?? [undefined, {}]
-  );
+export function factsOf(headers: Readonly<Record<string, HeaderFacts>>, key: string): KnownFacts {
+  const found = Object.entries(headers).find(([name]) => name.toLowerCase() === key.toLowerCase());
+  if (found === undefined) return {};
+  const [name, facts] = found;
+  return { ...facts, name };
 }
 
 /** The headers of requests, as parameters. */
@@ -60,9 +64,9 @@ export class RequestHeaders {
   readonly components: Record<string, Parameter> = {};
   /** The schema of `X-Request-Id` in requests and responses. */
   readonly requestId: Schema;
-  readonly #common: readonly Reference[];
+  readonly #common: Reference[] = [];
   /** The headers that stand for request fields, each with the proto name of its field. */
-  readonly #ofFields: readonly (readonly [field: string, header: Parameter])[];
+  readonly #ofFields: (readonly [field: string, header: Parameter])[] = [];
 
   /**
    * @param forwarded the headers that become metadata.
@@ -77,9 +81,12 @@ export class RequestHeaders {
     // OpenAPI describes credentials as security schemes, and has no place for prefixes.
     const passed = [...forwarded.keys()].filter((key) => key !== 'authorization' && !key.endsWith('*'));
     const keys = [...(namesRequests ? ['x-request-id'] : []), 'request-timeout', ...passed];
-    const described = keys.map((key) => [factsOf(facts, key)[1].field, parameterOf(key, facts)] as const);
-    this.#common = described.flatMap(([field, each]) => (field === undefined ? [this.#reference(each)] : []));
-    this.#ofFields = described.flatMap(([field, each]) => (field === undefined ? [] : [[field, each]]));
+    for (const key of keys) {
+      const header = parameterOf(key, facts);
+      const { field } = factsOf(facts, key);
+      if (field === undefined) this.#common.push(this.#reference(header));
+      else this.#ofFields.push([field, header]);
+    }
   }
 
   of(
@@ -106,7 +113,7 @@ export class RequestHeaders {
 }
 
 function parameterOf(key: string, facts: Readonly<Record<string, HeaderFacts>>): Parameter {
-  const { name, description, schema } = known[key] ?? { name: key, schema: TEXT };
-  const [given, { description: text = description ?? '', bounds }] = factsOf(facts, key);
-  return { name: given ?? name, in: 'header', ...described(text), schema: { ...schema, ...bounds } };
+  const usual: Omit<Parameter, 'in'> = known[key] ?? { name: key, schema: TEXT };
+  const { name = usual.name, description = usual.description ?? '', bounds } = factsOf(facts, key);
+  return { name, in: 'header', ...described(description), schema: { ...usual.schema, ...bounds } };
 }

@@ -71,10 +71,11 @@ export class DescribedHeaders {
     const described = [...forwarded]
       .filter(([key]) => !key.endsWith('*'))
       .map(([key, name]) => {
-        const [, { description = `The \`${key}\` that the service sends.`, bounds, field }] = factsOf(
-          facts,
-          name,
-        );
+        const {
+          description = `The \`${key}\` that the service sends.`,
+          bounds,
+          field,
+        } = factsOf(facts, name);
         return { name, field, header: { ...header(description, { ...TEXT, ...bounds }), required: false } };
       });
     this.#forwarded = Object.fromEntries(

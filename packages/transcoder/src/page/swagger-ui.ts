@@ -29,7 +29,7 @@ const html = (title: string): string => `<!doctype html>
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>${escaped(title)}</title>
+    <title>${escapeHtml(title)}</title>
     <link rel="icon" type="image/png" href="docs/favicon.png">
     <link rel="stylesheet" href="docs/swagger-ui.css">
     <link rel="stylesheet" href="docs/page.css">
@@ -150,7 +150,6 @@ function asset(path: string, contentType: string, file: string): Page {
   return { path, contentType, body: () => content, headers: HEADERS };
 }
 
-/** Escapes text for HTML. */
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>]/g, (character) => `&#${character.charCodeAt(0)};`);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MAX_UNSENT } from '../../src/http/exchange.js';
+import { MAX_UNSENT } from '../../src/http/request-queue.js';
 import type { UnaryCall, Upstream } from '../../src/upstream.js';
 import { httpRequest } from '../support/http-request.js';
 import { LibraryServer } from '../support/library-server.js';

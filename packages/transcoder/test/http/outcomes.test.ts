@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { Code } from '../../src/gen/google/rpc/code_pb.js';
 import { requestTarget } from '../../src/http/head.js';
-import { loggedPath } from '../../src/http/response.js';
+import { loggedPath } from '../../src/http/logged-path.js';
 import type { LogKind } from '../../src/hooks.js';
 import { createTranscoder } from '../../src/transcoder.js';
 import type { Upstream } from '../../src/upstream.js';

@@ -65,10 +65,8 @@ async function contractOf(
   deadline: number,
   types: Iterable<string>,
 ): Promise<ReflectedContract> {
-  const listed = await stream.ask({ case: 'listServices', value: '*' });
-  const found = listed.case === 'listServicesResponse' ? listed.value.service : [];
-  // The npm package `@grpc/reflection` lists a service without a package with a leading dot.
-  const names = new Set(found.map(({ name }) => name.replace(/^\./, '')));
+  const names = await listedServices(stream);
+
   const files = new ReflectedFiles(stream, new TimeSlices(deadline));
   const described = new Set<string>();
   const skipped: string[] = [];
@@ -78,24 +76,36 @@ async function contractOf(
     if (reason === undefined) described.add(name);
     else skipped.push(`${name}: ${reason}.`);
   }
+
   for (const name of types) await files.takeSymbol(name);
   await files.complete();
   const { descriptorSet, reasons } = await files.set();
   for (const [name, reason] of reasons) {
     const parent = name.slice(0, Math.max(0, name.lastIndexOf('.')));
-    if (described.has(name) || (described.has(parent) && !reasons.has(parent)))
-      skipped.push(`${name}: ${reason}.`);
+    const isService = described.has(name);
+    // That a service is not whole says enough of its methods.
+    const isMethodOfWhole = described.has(parent) && !reasons.has(parent);
+    if (isService || isMethodOfWhole) skipped.push(`${name}: ${reason}.`);
   }
+
   const services = [...described].filter((name) => !reasons.has(name));
   if (services.length === 0) {
-    const text = [...skipped, `${target} describes no service${described.size === 0 ? '' : ' whole'}.`].join(
-      ' ',
-    );
-    throw new ReflectionError(described.size === 0 ? status.NOT_FOUND : status.DATA_LOSS, text);
+    const describesNone = described.size === 0;
+    const why = describesNone ? `${target} describes no service.` : `${target} describes no service whole.`;
+    const code = describesNone ? status.NOT_FOUND : status.DATA_LOSS;
+    throw new ReflectionError(code, [...skipped, why].join(' '));
   }
+
   const ofGrpc = (name: string): number => Number(name.startsWith('grpc.'));
   services.sort((one, other) => ofGrpc(one) - ofGrpc(other));
   return { descriptorSet, services, skipped };
+}
+
+async function listedServices(stream: ReflectionStream): Promise<Set<string>> {
+  const listed = await stream.ask({ case: 'listServices', value: '*' });
+  const services = listed.case === 'listServicesResponse' ? listed.value.service : [];
+  // The npm package `@grpc/reflection` lists a service without a package with a leading dot.
+  return new Set(services.map(({ name }) => name.replace(/^\./, '')));
 }
 
 function failureOf(
@@ -104,16 +114,19 @@ function failureOf(
   target: string,
   deadlineMs: number,
 ): ReflectionError {
-  const { code = status.UNKNOWN, details = 'code' in error ? UNKNOWN_COMPRESSION : error.message } = error;
-  const other = notGrpc(details, headers ?? error.metadata);
+  const code = error.code ?? status.UNKNOWN;
+  // A ServiceError without details is what grpc-js makes of a compression that it does not know.
+  const withoutDetails = 'code' in error ? UNKNOWN_COMPRESSION : error.message;
+  const details = error.details ?? withoutDetails;
+  const whatElse = notGrpc(details, headers ?? error.metadata);
+  if (whatElse !== undefined)
+    return new ReflectionError(code, `${target} does not answer as a gRPC server: ${whatElse}.`);
+
   const texts: Readonly<Partial<Record<status, string>>> = {
     [status.UNAVAILABLE]: `cannot be reached: ${connectFailure(details)}.`,
     [status.UNIMPLEMENTED]: 'has no server reflection.',
     [status.DEADLINE_EXCEEDED]: `has not described its services within ${deadlineMs / 1_000} s.`,
   };
-  const text =
-    other === undefined
-      ? (texts[code] ?? `does not describe its services: ${status[code]}, ${details}`)
-      : `does not answer as a gRPC server: ${other}.`;
+  const text = texts[code] ?? `does not describe its services: ${status[code]}, ${details}`;
   return new ReflectionError(code, `${target} ${text}`);
 }
