@@ -2,8 +2,9 @@ import type { Knex } from 'knex';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { parseDatabaseUrl } from '../src/settings/database-url.js';
 import { openForMigrations } from '../src/store/database.js';
+import { mysqlEngine } from '../src/store/engines/mysql.js';
 import { migrateUp } from '../src/store/migrations.js';
-import { insertOf, tupleOf } from '../src/store/route-row.js';
+import { insertOf, tupleOf } from '../src/store/route-sql.js';
 import {
   createMysqlDatabase,
   dropLeftovers,
@@ -100,6 +101,6 @@ async function fill(url: string, routes: number): Promise<void> {
 }
 
 async function insert(knex: Knex, from: number, to: number): Promise<void> {
-  const tuples = Array.from({ length: to - from }, (_, i) => tupleOf(storedRoute(from + i), 'mysql'));
-  await knex.raw(insertOf(tuples, 'mysql'));
+  const tuples = Array.from({ length: to - from }, (_, i) => tupleOf(storedRoute(from + i), mysqlEngine));
+  await knex.raw(insertOf(tuples, mysqlEngine));
 }

@@ -1,4 +1,4 @@
-import type { RouteRecord } from '../src/store/route-row.js';
+import type { RouteRecord } from '../src/store/route-columns.js';
 import type { RouteDefinition } from '../src/registry/route.js';
 
 /** Creation time of the first stored route, in milliseconds: 2025-01-01T00:00:00Z. */

@@ -3,7 +3,7 @@ import fc, { type IAsyncProperty } from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseDatabaseUrl } from '../src/settings/database-url.js';
 import { openForMigrations } from '../src/store/database.js';
-import { type Row, toRoute } from '../src/store/route-row.js';
+import { type Row, toRoute } from '../src/store/route-columns.js';
 import { type Database, engines } from '../test/support/engines.js';
 import { requestOf } from '../test/support/requests.js';
 import { richErrorOfCall } from '../test/support/rich-error.js';

@@ -16,7 +16,6 @@ import { Health } from './grpc/health.js';
 import { REALM, routeService } from './grpc/route-service.js';
 import { startGrpcServer, STREAMING_PATHS } from './grpc/server.js';
 import { Closing, GRACE_MS } from './lifecycle/closing.js';
-import { countOrWarn, reachOrExplain, useOrExplain } from './lifecycle/database-start.js';
 import { listenOrExplain, openOrExplain } from './lifecycle/start.js';
 import { openTokenKeys } from './lifecycle/token-keys.js';
 import type { Metrics } from './observability/metrics/metrics.js';
@@ -28,9 +27,11 @@ import { createDocuments } from './openapi/document.js';
 import { newRouteId, Registry } from './registry/registry.js';
 import { joinAddress } from './settings/addresses.js';
 import type { Config, GrpcConfig, HttpConfig, TlsFiles } from './settings/config.js';
-import { closeDatabase, openForCalls, poolFigures } from './store/database.js';
+import { countOrWarn, reachOrExplain, useOrExplain } from './store/database-start.js';
+import { closeDatabase, openForCalls } from './store/database.js';
 import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/migrations.js';
+import { poolFigures } from './store/pool.js';
 
 /** A connection to the database may always be silent for this long, in milliseconds: longer than it waits for a lock. */
 const SHORTEST_SILENCE_MS = 5_000;

@@ -51,7 +51,7 @@ const ALLOWED: Readonly<
       'pino',
     ],
   },
-  lifecycle: { modules: ['auth', 'files', 'settings', 'store'], packages: ['knex', 'pino'] },
+  lifecycle: { modules: ['auth', 'files', 'settings'], packages: ['pino'] },
   settings: { modules: ['auth'], packages: [] },
   gen: { modules: [], packages: ['@bufbuild/protobuf', '@grpc/grpc-js'] },
 };

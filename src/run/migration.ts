@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type { Knex } from 'knex';
-import { reachOrExplain, useOrExplain } from '../lifecycle/database-start.js';
 import { readMigration } from '../settings/config.js';
+import { reachOrExplain, useOrExplain } from '../store/database-start.js';
 import { closeDatabase, openForMigrations } from '../store/database.js';
 import { countDuplicates } from '../store/duplicates.js';
 import { migrateUp, migrationStatus } from '../store/migrations.js';

@@ -1,17 +1,16 @@
 import type { Knex } from 'knex';
 import { shapeOf } from '../registry/route.js';
-import { type Engine, engineOf } from './database.js';
+import { engineOf } from './database.js';
+import { ENGINES } from './engines/engines.js';
 import { migrationStatus } from './migrations.js';
-import { type Bytes, isOneOf, literal } from './route-row.js';
+import type { Bytes } from './route-columns.js';
+import { isOneOf, literal } from './route-sql.js';
 import { inAttempts } from './attempts.js';
 
 /** The most rows of one statement: the calls of instances wait for those that it locks. */
 const MAX_ROWS = 500;
 /** The most bytes of their paths, of which each takes two: less than 1 MiB, the least `max_allowed_packet` in use. */
 const MAX_PATH_BYTES = 400_000;
-
-/** An `UPDATE` that passes over a row whose new shape another one holds. */
-const UPDATE: Record<Engine, string> = { mysql: 'update ignore', sqlite: 'update or ignore' };
 
 /**
  * Makes the routes count as duplicates that were stored while duplicates were allowed, and so have no shape. Each gets its
@@ -67,7 +66,8 @@ async function countBatch(knex: Knex, rows: readonly Uncounted[]): Promise<void>
     'id',
     rows.map(({ id }) => literal(id)),
   )} and shape is null`;
-  await send(knex, `${UPDATE[engineOf(knex)]} routes set shape = case id ${cases.join(' ')} end ${still}`);
+  const { updateWherePossible } = ENGINES[engineOf(knex)];
+  await send(knex, `${updateWherePossible} routes set shape = case id ${cases.join(' ')} end ${still}`);
   await send(knex, `update routes set shape = id ${still}`);
 }
 

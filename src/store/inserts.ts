@@ -5,7 +5,7 @@ import { batched, CancelledBeforeSend } from './batch.js';
 import { DatabaseError, storeUnavailable } from './driver-errors.js';
 import { LockedRows } from './locked-rows.js';
 import { type FoundRoutes, keyText, type LookUp, type LookUps, uniqueTextsOf } from './look-ups.js';
-import type { RouteRecord } from './route-row.js';
+import type { RouteRecord } from './route-columns.js';
 import type { InsertAnswer, InsertCall, RouteStatements } from './statements.js';
 
 /** The most callers that are remembered for their repeats and duplicates. */

@@ -2,10 +2,13 @@ import type { Knex } from 'knex';
 import type { InsertOutcome, NewRoute, RouteStore, Signal } from '../registry/route-store.js';
 import type { Route } from '../registry/route.js';
 import { batched } from './batch.js';
-import { type Engine, engineOf } from './database.js';
+import { engineOf } from './database.js';
+import type { Engine } from './engines/engine.js';
+import { ENGINES } from './engines/engines.js';
 import { Inserts } from './inserts.js';
 import { keyText, LookUps } from './look-ups.js';
-import { isId, toRoute, tupleOf } from './route-row.js';
+import { isId, toRoute } from './route-columns.js';
+import { tupleOf } from './route-sql.js';
 import { type ServedCall, type StatementObserver, StatementObservers } from './statement-observers.js';
 import { RouteStatements } from './statements.js';
 
@@ -41,7 +44,7 @@ export class KnexRouteStore implements RouteStore {
 
   constructor(knex: Knex, { duplicates, observers = [], isAway = () => false }: KnexRouteStoreOptions) {
     this.#refusesDuplicates = duplicates === 'reject';
-    this.#engine = engineOf(knex);
+    this.#engine = ENGINES[engineOf(knex)];
     this.#observers = new StatementObservers(observers);
     this.#rows = new RouteStatements(knex, this.#observers, isAway);
     this.#lookUps = new LookUps(this.#rows);

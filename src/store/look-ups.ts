@@ -1,6 +1,7 @@
 import type { Route } from '../registry/route.js';
 import { batched } from './batch.js';
-import { type RouteRecord, toRecord, type UniqueValues } from './route-row.js';
+import { type RouteRecord, toRecord } from './route-columns.js';
+import type { UniqueValues } from './route-sql.js';
 import type { ServedCall } from './statement-observers.js';
 import type { RouteStatements } from './statements.js';
 

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 import { addressOf, engineOf } from './database.js';
-import { endsConnection, lacksGrant, translate } from './driver-errors.js';
+import { translate } from './driver-errors.js';
+import { ENGINES } from './engines/engines.js';
 import { createRoutes } from './migrations/0001-routes.js';
-import { explainInsert } from './route-row.js';
 
 /** A step of the schema. MySQL commits every statement, so it must also complete an interrupted run of itself. */
 export interface Migration {
@@ -83,99 +83,33 @@ function sourceOf(migrations: readonly Migration[]): Knex.MigrationSource<Migrat
  */
 export async function ensureSchema(knex: Knex, migrations = MIGRATIONS): Promise<number> {
   const { applied, pending } = await migrationStatus(knex, migrations);
-  const isEmbedded = engineOf(knex) === 'sqlite';
-  if (pending.length > 0 && !isEmbedded) {
+  const engine = ENGINES[engineOf(knex)];
+  if (pending.length > 0 && engine.isShared) {
     await refuseEarlierBuild(knex);
     throw new Error(
       'The database schema is out of date. Update it with: node dist/migrate.js (from sources: npm run migrate)',
     );
   }
   if (pending.length > 0) await migrateUp(knex, migrations);
-  if (!isEmbedded) await requireGrants(knex);
-  return applied.length + pending.length;
-}
-
-/** Explains an `INSERT`, for which the user needs the same grants. @throws Error that names those that are missing */
-async function requireGrants(knex: Knex): Promise<void> {
   try {
-    await knex.raw(explainInsert());
+    await engine.requireGrants(knex);
   } catch (error) {
-    // Whatever else is wrong, perhaps for a moment, is not the user's lack of a grant.
-    if (lacksGrant(error)) throw translate(error, addressOf(knex));
+    throw translate(error, addressOf(knex));
   }
+  return applied.length + pending.length;
 }
 
 /** How long a migration waits for another process's migration of a MySQL database, in milliseconds. */
 const WAIT_MS = 60_000;
-/** The name of the lock, by database, since locks belong to the whole server. A name has at most 64 characters. */
-const LOCK = "concat('route-registry ', left(sha2(database(), 256), 40))";
 
 /**
- * Runs `work` on one connection, under a lock that only one process holds per database. The lock ends with the
- * connection, so it never outlives the process. In the embedded database, `work` runs in one transaction, and waits as
- * long as any statement does.
+ * Runs `work` on one connection, under a lock that only one process holds per database, and that never outlives the
+ * process.
  *
  * @param work uses only the connection that it receives
  * @param waitMs how long to wait for another process on MySQL, in milliseconds, a multiple of 1,000
  * @throws Error when another process holds the lock for longer
  */
 export function locked<T>(knex: Knex, work: (connection: Knex) => Promise<T>, waitMs = WAIT_MS): Promise<T> {
-  switch (engineOf(knex)) {
-    case 'mysql':
-      return lockedByName(knex, work, waitMs);
-    case 'sqlite':
-      return lockedByWriting(knex, work);
-  }
-}
-
-/** Uses a Knex transaction, since it keeps one connection to the end, even if its statements commit. */
-async function lockedByName<T>(
-  knex: Knex,
-  work: (connection: Knex) => Promise<T>,
-  waitMs: number,
-): Promise<T> {
-  let lost: unknown;
-  const result = knex.transaction(async (connection) => {
-    connection.on('query-error', (error: unknown) => {
-      if (endsConnection(error)) lost ??= error;
-    });
-    const taken = connection.raw(`get_lock(${LOCK}, ?) as taken`, [waitMs / 1_000]);
-    const answer = await connection.first<{ taken: number | null } | undefined>(taken);
-    if (answer?.taken !== 1)
-      throw new Error(
-        `Another process has been migrating the database for ${waitMs / 1_000} s. Try again when it has ended.`,
-      );
-    // From here on, each statement commits by itself, as DDL does anyway, so nothing is uncommitted at the release.
-    await connection.raw('commit');
-    try {
-      return await work(connection);
-    } finally {
-      // A lost connection has already released the lock.
-      await connection.raw(`select release_lock(${LOCK})`).catch(() => undefined);
-    }
-  });
-  try {
-    return await result;
-  } catch (error) {
-    // Knex reports a rollback that failed on the lost connection.
-    throw lost ?? error;
-  }
-}
-
-/** Writes in the first statement, which makes SQLite wait for the write lock as it does at `BEGIN IMMEDIATE`. */
-async function lockedByWriting<T>(knex: Knex, work: (connection: Knex) => Promise<T>): Promise<T> {
-  let failure: unknown;
-  const result = knex.transaction(async (connection) => {
-    connection.on('query-error', (error: unknown) => {
-      failure ??= error;
-    });
-    await connection.raw('PRAGMA user_version = 0');
-    return work(connection);
-  });
-  try {
-    return await result;
-  } catch (error) {
-    // A full disk has ended the transaction already, and Knex reports a rollback that failed.
-    throw failure ?? error;
-  }
+  return ENGINES[engineOf(knex)].underLock(knex, work, waitMs);
 }

@@ -1,51 +1,21 @@
 import type { Knex } from 'knex';
-import type { ResultSetHeader } from 'mysql2';
 import { inAttempts } from './attempts.js';
 import { CancelledBeforeSend, isWanted } from './batch.js';
-import { addressOf, discard, type Engine, engineOf } from './database.js';
+import { addressOf, engineOf } from './database.js';
 import { classify, DatabaseError, storeUnavailable, translate, UnfitSession } from './driver-errors.js';
-import { insertOf, type Row, selectOfIds, selectOfValues, type UniqueValues } from './route-row.js';
-import { requireNoTransaction } from './session.js';
+import type { Engine } from './engines/engine.js';
+import { ENGINES } from './engines/engines.js';
+import { discard } from './pool.js';
+import type { Row } from './route-columns.js';
+import { insertOf, selectOfIds, selectOfValues, type UniqueValues } from './route-sql.js';
 import type { SentStatement, ServedCall, StatementObservers } from './statement-observers.js';
-
-/** What differs between the engines. */
-interface Dialect {
-  readonly commit: string;
-  /**
-   * Whether an `INSERT` has stored so many rows, and so all of its own. Otherwise it left some out.
-   *
-   * @throws UnfitSession when nothing of it is committed
-   */
-  readonly hasStored: (answer: unknown, rows: number) => boolean;
-  readonly rowsIn: (answer: unknown) => Row[];
-}
-
-const DIALECTS: Record<Engine, Dialect> = {
-  mysql: {
-    // Whatever its `completion_type`: no other transaction follows, and the connection stays.
-    commit: 'commit and no chain no release',
-    hasStored(answer, rows) {
-      const [header] = answer as [ResultSetHeader];
-      // Behind a proxy, this server need not be the one whose session was read back.
-      requireNoTransaction(header);
-      // Either would do, but a proxy may drop the id, and change the flag by which rows are counted.
-      return header.insertId === 0 && header.affectedRows >= rows;
-    },
-    rowsIn: (answer) => (answer as [Row[]])[0],
-  },
-  sqlite: {
-    commit: 'commit',
-    hasStored: (answer, rows) => (answer as { readonly changes: number }).changes === rows,
-    rowsIn: (answer) => answer as Row[],
-  },
-};
 
 /** The time limit of a health check once it is sent, in milliseconds; its connection is then discarded. */
 const CHECK_LIMIT_MS = 2_000;
 
 /**
  * An `INSERT` that has waited this long for a lock in vain, in milliseconds, has waited for the table: the error is the
- * same as for a row, but the server's limits (`session.ts`) are one second for a row, of which MySQL makes up to two,
+ * same as for a row, but the server's limits (`engines/mysql-session.ts`) are one second for a row, of which MySQL makes up to two,
  * and at least three for the table. Just below that, so that a busy machine may be late with the error of a row.
  */
 const TABLE_LOCK_MS = 2_900;
@@ -79,7 +49,7 @@ export class RouteStatements {
   constructor(knex: Knex, observers: StatementObservers, isAway: () => boolean) {
     this.#knex = knex;
     this.#observers = observers;
-    this.#engine = engineOf(knex);
+    this.#engine = ENGINES[engineOf(knex)];
     this.#isAway = isAway;
   }
 
@@ -118,7 +88,7 @@ export class RouteStatements {
         operation: 'INSERT',
         attempt,
       });
-      return { kind: DIALECTS[this.#engine].hasStored(answer, tuples.length) ? 'all' : 'some' };
+      return { kind: this.#engine.hasStored(answer, tuples.length) ? 'all' : 'some' };
     } catch (error) {
       if (error instanceof UnfitSession) discard(connection);
 
@@ -222,7 +192,7 @@ export class RouteStatements {
     attempt: number,
   ): Promise<Row[]> {
     const answer = await this.#send(connection, text, calls, { operation: 'SELECT', attempt });
-    return DIALECTS[this.#engine].rowsIn(answer);
+    return this.#engine.rowsIn(answer);
   }
 
   /**
@@ -235,7 +205,7 @@ export class RouteStatements {
       await this.#knex.raw('begin').connection(connection);
       const answer = await read();
       try {
-        await this.#knex.raw(DIALECTS[this.#engine].commit).connection(connection);
+        await this.#knex.raw(this.#engine.commit).connection(connection);
       } catch {
         // What has been read is good, however the transaction ends.
         discard(connection);

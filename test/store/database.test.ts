@@ -9,7 +9,7 @@ import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { addressOf, openForCalls, openForMigrations } from '../../src/store/database.js';
-import { requireWritable } from '../../src/store/embedded-file.js';
+import { requireWritable } from '../../src/store/engines/sqlite-file.js';
 import { built } from '../support/built.js';
 import type { Pair } from '../support/certificates.js';
 import { type Database, engines } from '../support/engines.js';
@@ -52,7 +52,7 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
 const BECOME_NOBODY = process.getuid?.() === 0 ? 'process.setgroups([]); process.setuid(65_534);' : '';
 
 /** Loaded before the code becomes the user nobody, who may not be able to read this folder. */
-const MODULE = pathToFileURL(join(built(), 'store/embedded-file.js')).href;
+const MODULE = pathToFileURL(join(built(), 'store/engines/sqlite-file.js')).href;
 
 /** The error that an unprivileged user gets for the file; empty for none. */
 function toldOf(path: string, cwd = '/'): string {

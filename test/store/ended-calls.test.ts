@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { CancelledBeforeSend } from '../../src/store/batch.js';
-import { poolFigures } from '../../src/store/database.js';
+import { poolFigures } from '../../src/store/pool.js';
 import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
 import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';

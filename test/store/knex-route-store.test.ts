@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import type { Knex } from 'knex';
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import type { NewRoute } from '../../src/registry/route-store.js';
-import { poolFigures } from '../../src/store/database.js';
+import { poolFigures } from '../../src/store/pool.js';
 import { engines } from '../support/engines.js';
 import { startMysqlFaultFront, type Statement } from '../support/mysql-fault-front.js';
 import { describeOn } from '../support/needs.js';

@@ -1,12 +1,13 @@
 import type { Knex } from 'knex';
 import { createConnection } from 'mysql2/promise';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { reachOrExplain } from '../../src/lifecycle/database-start.js';
+import { reachOrExplain } from '../../src/store/database-start.js';
 import type { MysqlDatabase } from '../../src/settings/database-url.js';
 import { openForCalls, openForMigrations } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { ensureSchema, migrateUp, MIGRATIONS } from '../../src/store/migrations.js';
-import { insertOf, tupleOf } from '../../src/store/route-row.js';
+import { mysqlEngine } from '../../src/store/engines/mysql.js';
+import { insertOf, tupleOf } from '../../src/store/route-sql.js';
 import { engines } from '../support/engines.js';
 import { startSessionFront } from './session-front.js';
 import { describeOn } from '../support/needs.js';
@@ -154,7 +155,7 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
     onTestFinished(() => foreign.end());
     const entry = entryOf({}, { idempotencyKey: 'uncommitted' });
     await foreign.query('BEGIN');
-    await foreign.query(insertOf([tupleOf(entry, 'mysql')], 'mysql'));
+    await foreign.query(insertOf([tupleOf(entry, mysqlEngine)], mysqlEngine));
     await expect(store.findByIdempotencyKey('me', 'uncommitted')).resolves.toBeUndefined();
     await foreign.query('COMMIT');
     await expect(store.findByIdempotencyKey('me', 'uncommitted')).resolves.toEqual(entry.route);
@@ -186,7 +187,7 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
     onTestFinished(() => connection.end());
     await connection.query("SET NAMES latin1, SESSION sql_mode = 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES'");
     const entry = entryOf({ handler: `${INJECTION}👍`, middleware: ['中'] });
-    await connection.query(insertOf([tupleOf(entry, 'mysql')], 'mysql'));
+    await connection.query(insertOf([tupleOf(entry, mysqlEngine)], mysqlEngine));
     await expect(database.store.find(entry.route.id)).resolves.toEqual(entry.route);
     await expect(database.knex('routes').where('handler', 'injected')).resolves.toEqual([]);
   });

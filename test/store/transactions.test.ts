@@ -2,7 +2,8 @@ import { performance } from 'node:perf_hooks';
 import type { Knex } from 'knex';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
-import { discard, openForCalls } from '../../src/store/database.js';
+import { openForCalls } from '../../src/store/database.js';
+import { discard } from '../../src/store/pool.js';
 import { engines } from '../support/engines.js';
 import {
   type Fault,

@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import type { PoolFigures } from '../../store/database.js';
+import type { PoolFigures } from '../../store/pool.js';
 import type { Readiness } from '../readiness.js';
 import {
   CallMetrics,

@@ -1,4 +1,4 @@
-import { classify, UnfitSession } from './driver-errors.js';
+import { classify, UnfitSession } from '../driver-errors.js';
 
 /** The variables of a session: names, and values as the server shows them. */
 export type Variables = Readonly<Record<string, string>>;

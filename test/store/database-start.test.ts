@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Knex } from 'knex';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { countOrWarn, reachOrExplain } from '../../src/lifecycle/database-start.js';
+import { countOrWarn, reachOrExplain } from '../../src/store/database-start.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openForMigrations } from '../../src/store/database.js';
 import { countDuplicates } from '../../src/store/duplicates.js';

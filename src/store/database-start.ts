@@ -1,9 +1,10 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { engineOf } from '../store/database.js';
-import { classify, isOfDatabase } from '../store/driver-errors.js';
-import { countDuplicates } from '../store/duplicates.js';
+import { engineOf } from './database.js';
+import { classify, isOfDatabase } from './driver-errors.js';
+import { countDuplicates } from './duplicates.js';
+import { ENGINES } from './engines/engines.js';
 
 /** The pauses between attempts, in milliseconds: each is twice the previous one, up to the longest. */
 const FIRST_PAUSE_MS = 200;
@@ -77,20 +78,18 @@ function explained(error: unknown): Error {
   return new Error(`The database named by DATABASE_URL ${trouble}: ${cause}`, { cause: error });
 }
 
-/** Where duplicates are refused: counts those of the embedded database, and warns of those of MySQL. */
+/** Where duplicates are refused: counts those of a database of this process alone, and warns of those of a shared one. */
 export async function countOrWarn(
   knex: Knex,
   log: { info(entry: object, message: string): void; warn(message: string): void },
 ): Promise<void> {
   if ((await knex('routes').whereNull('shape').first('id')) === undefined) return;
-  switch (engineOf(knex)) {
-    case 'sqlite':
-      log.info({}, 'counting the routes that were stored while duplicates were allowed');
-      log.info({ routes: await countDuplicates(knex) }, 'routes count as duplicates from now on');
-      break;
-    case 'mysql':
-      log.warn(
-        'some routes do not count as duplicates: once no instance with DUPLICATE_ROUTES=allow is left, run: node dist/migrate.js --count-duplicates',
-      );
+  if (ENGINES[engineOf(knex)].isShared) {
+    log.warn(
+      'some routes do not count as duplicates: once no instance with DUPLICATE_ROUTES=allow is left, run: node dist/migrate.js --count-duplicates',
+    );
+  } else {
+    log.info({}, 'counting the routes that were stored while duplicates were allowed');
+    log.info({ routes: await countDuplicates(knex) }, 'routes count as duplicates from now on');
   }
 }

@@ -1,0 +1,59 @@
+import type { Knex } from 'knex';
+import type { Database } from '../../settings/database-url.js';
+import type { Row } from '../route-columns.js';
+import type { SqlDialect } from '../route-sql.js';
+
+/** The names of the engines. */
+export type EngineName = Database['engine'];
+
+/** How long calls and their connections may take, in milliseconds. */
+export interface CallTimes {
+  /** The longest time of a call. */
+  readonly deadlineMs: number;
+  /**
+   * How long a connection to MySQL may stay silent before it is dropped: longer than any statement waits for a lock, so
+   * that the server says that there is one.
+   */
+  readonly silenceMs: number;
+}
+
+/** All that differs between databases, but for their errors (`EngineErrors`) and the migrations. */
+export interface Engine<Location extends Database = Database> extends SqlDialect {
+  /** The name of its client in Knex. */
+  readonly client: string;
+  /** Whether other instances may use the database: then no start migrates it, or changes rows. */
+  readonly isShared: boolean;
+
+  /** @throws Error when its files cannot be written */
+  openForCalls(location: Location, times: CallTimes): Knex;
+  /** Without limits of time. @throws Error when its files cannot be written */
+  openForMigrations(location: Location): Knex;
+  /** Completes its files; called before the connections are closed. */
+  prepareClose(knex: Knex): Promise<void>;
+
+  /** Commits, and leaves the connection as it was. */
+  readonly commit: string;
+  /** An `UPDATE` that passes over a row whose new unique value another row holds. */
+  readonly updateWherePossible: string;
+  /**
+   * Whether an `INSERT` has stored so many rows, and so all of its own. Otherwise it left some out.
+   *
+   * @param answer what Knex returns for it
+   * @throws UnfitSession when nothing of it is committed
+   */
+  hasStored(answer: unknown, rows: number): boolean;
+  /** @param answer what Knex returns for a `SELECT` */
+  rowsIn(answer: unknown): Row[];
+
+  /** @throws the driver's error when the user lacks a grant that creates need */
+  requireGrants(knex: Knex): Promise<void>;
+  /**
+   * Runs `work` on one connection, under a lock that only one process holds per database, and that never outlives the
+   * process.
+   *
+   * @param work uses only the connection that it receives
+   * @param waitMs how long to wait for another process on a server, in milliseconds, a multiple of 1,000
+   * @throws Error when another process holds the lock for longer
+   */
+  underLock<Result>(knex: Knex, work: (connection: Knex) => Promise<Result>, waitMs: number): Promise<Result>;
+}

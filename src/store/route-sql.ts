@@ -1,0 +1,106 @@
+import { type Bytes, bufferOf, COLUMNS, digitsOfId, OF_ROUTE, type RouteRecord } from './route-columns.js';
+
+// The statements of every call are written by hand: Knex's builder takes longer to build a statement than to send it.
+// All values are hexadecimal, so that none of them ends its literal, whatever SQL mode or character set the server uses.
+
+const ROUTE = Object.values(OF_ROUTE)
+  .map(({ name }) => name)
+  .join(', ');
+const ROW = COLUMNS.map(({ name }) => name).join(', ');
+
+/** How the SQL of the table `routes` differs between the engines. */
+export interface SqlDialect {
+  /** A text as a literal. @param hex the hexadecimal digits of its UTF-8 */
+  readonly textLiteral: (hex: string) => string;
+  /** What makes an `INSERT` leave out the rows whose id, key or shape is stored already, but no others. */
+  readonly leaveOut: string;
+}
+
+let scratch = Buffer.allocUnsafe(4_096);
+
+/** A new row as an `INSERT` has it. All values become digits at once: one by one, they would take half as long again. */
+export function tupleOf(record: RouteRecord, { textLiteral }: SqlDialect): string {
+  const values = COLUMNS.map((column) => column.of(record));
+  const ends: number[] = [];
+  let end = 0;
+  for (const [i, { type }] of COLUMNS.entries()) {
+    const value = values[i];
+    if (typeof value === 'string' && type !== 'digits') end += writeToScratch(value, end);
+    ends.push(end);
+  }
+  const hex = scratch.toString('hex', 0, end);
+  let tuple = '';
+  let start = 0;
+  for (const [i, { type }] of COLUMNS.entries()) {
+    const value = values[i];
+    const next = 2 * (ends[i] ?? 0);
+    tuple += i === 0 ? '(' : ', ';
+    if (value === undefined) tuple += 'null';
+    else if (type === 'text') tuple += textLiteral(hex.slice(start, next));
+    else if (type === 'bytes') tuple += `x'${hex.slice(start, next)}'`;
+    else if (type === 'digits') tuple += `x'${value}'`;
+    else tuple += String(value);
+    start = next;
+  }
+  return `${tuple})`;
+}
+
+/** @returns how many bytes the text takes */
+function writeToScratch(value: string, offset: number): number {
+  const most = offset + 3 * value.length;
+  if (most > scratch.length) scratch = Buffer.concat([scratch, Buffer.allocUnsafe(most)]);
+  return scratch.write(value, offset);
+}
+
+/** The `INSERT` of rows, which leaves out those whose id, key or shape is stored already. */
+export function insertOf(tuples: readonly string[], { leaveOut }: SqlDialect): string {
+  return `insert into routes (${ROW}) values ${tuples.join(', ')} ${leaveOut}`;
+}
+
+/** An `INSERT` of a row without values, to be explained. */
+export function emptyInsert(dialect: SqlDialect): string {
+  return insertOf([`(${COLUMNS.map(() => 'null').join(', ')})`], dialect);
+}
+
+/** The values of unique columns by which rows are looked up. */
+export interface UniqueValues {
+  readonly id?: string | undefined;
+  readonly key?: { readonly caller: string; readonly idempotencyKey: string } | undefined;
+  readonly shape?: string | undefined;
+}
+
+/** The `SELECT` of the routes with these canonical identifiers. */
+export function selectOfIds(ids: readonly string[]): string {
+  return `select ${ROUTE} from routes where ${isOneOf('id', ids.map(literalOfId))}`;
+}
+
+/** One `SELECT` for each unique index, so that each of them is used on every engine. */
+export function selectOfValues(values: readonly UniqueValues[]): string {
+  const ids = values.flatMap(({ id }) => id ?? []);
+  const shapes = values.flatMap(({ shape }) => shape ?? []);
+  const keys = values.flatMap(({ key }) => key ?? []);
+  const conditions: string[] = [];
+  if (ids.length > 0) conditions.push(isOneOf('id', ids.map(literalOfId)));
+  if (keys.length > 0) conditions.push(keys.map(isKey).join(' or '));
+  if (shapes.length > 0) conditions.push(isOneOf('shape', shapes.map(literal)));
+  return conditions.map((condition) => `select ${ROW} from routes where ${condition}`).join(' union all ');
+}
+
+function isKey({ caller, idempotencyKey }: NonNullable<UniqueValues['key']>): string {
+  return `(caller = ${literal(caller)} and request_id = ${literal(idempotencyKey)})`;
+}
+
+export function isOneOf(column: string, literals: readonly string[]): string {
+  return `${column} in (${literals.join(', ')})`;
+}
+
+/** Bytes, or those of a text, as an SQL literal. */
+export function literal(value: string | Bytes): string {
+  const bytes = typeof value === 'string' ? Buffer.from(value) : bufferOf(value);
+  return `x'${bytes.toString('hex')}'`;
+}
+
+/** @param id a UUID in canonical lower case */
+function literalOfId(id: string): string {
+  return `x'${digitsOfId(id)}'`;
+}
