@@ -83,7 +83,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       const fault = findFault(token, signatureBytes, key);
       if (fault === undefined) {
         // Not by jsonwebtoken, which knows no claim that stands in for aud.
-        if (!claims.audiences.some((each) => audiences.includes(each)))
+        if (!claims.audiences.some((audience) => audiences.includes(audience)))
           return tokenInvalid(`The token's ${claims.audienceClaim} claim does not name this service.`);
         const { sub: subject, scopes, exp } = claims;
         return { ok: true, caller: { subject, scopes }, rememberUntilMs: exp * 1000 };
@@ -115,16 +115,16 @@ type FoundKeys = readonly TrustedKey[] | Refusal;
 type FindKeys = (header: JsonObject) => FoundKeys | Promise<FoundKeys>;
 
 function openKeys(key: VerificationKey): FindKeys {
-  if (key.kind === 'secrets') return offer(key.secrets.map(trustSecret));
-  if (key.kind === 'publicKey') return offer([trustPublicKey(key.pem)]);
+  if (key.kind === 'secrets') return fixedKeys(key.secrets.map(trustSecret));
+  if (key.kind === 'publicKey') return fixedKeys([trustPublicKey(key.pem)]);
   return (header) => key.keySet.find(header);
 }
 
 /** Finds keys that never change: those that allow the token's `alg`. */
-function offer(keys: readonly TrustedKey[]): FindKeys {
+function fixedKeys(keys: readonly TrustedKey[]): FindKeys {
   if (keys.length === 0) throw new Error('There is no secret.');
   return ({ alg }) => {
-    const allowed = keys.filter(({ algorithms }) => algorithms.some((each) => each === alg));
+    const allowed = keys.filter(({ algorithms }) => algorithms.some((name) => name === alg));
     return allowed.length > 0 ? allowed : tokenInvalid(ALGORITHM_NOT_ALLOWED);
   };
 }
