@@ -62,18 +62,18 @@ export class RouteClientError extends Error {
    *
    * @throws RangeError when gRPC has no status of that name
    */
-  constructor({ code, message, details = [], cause, ...given }: RouteClientErrorInit) {
+  constructor({ code, message, details = [], cause, ...facts }: RouteClientErrorInit) {
     super(message, { cause });
     this.code = typeof code === 'number' ? code : numberOf(code);
     this.status = (status[this.code] as StatusName | undefined) ?? 'UNKNOWN';
     this.details = details;
     const info = detailOf(details, 'google.rpc.ErrorInfo');
-    this.reason = given.reason ?? info?.reason;
-    this.metadata = given.metadata ?? info?.metadata ?? {};
-    const violations = given.fieldViolations ?? detailOf(details, 'google.rpc.BadRequest')?.fieldViolations;
+    this.reason = facts.reason ?? info?.reason;
+    this.metadata = facts.metadata ?? info?.metadata ?? {};
+    const violations = facts.fieldViolations ?? detailOf(details, 'google.rpc.BadRequest')?.fieldViolations;
     this.fieldViolations = (violations ?? []).map(({ field, description }) => ({ field, description }));
-    this.requestId = detailOf(details, 'google.rpc.RequestInfo')?.requestId ?? given.requestId ?? '';
-    this.idempotencyKey = given.idempotencyKey;
+    this.requestId = detailOf(details, 'google.rpc.RequestInfo')?.requestId ?? facts.requestId ?? '';
+    this.idempotencyKey = facts.idempotencyKey;
   }
 
   /** Everything except details and cause, for logs: details may hold values that JSON cannot express. */
