@@ -75,6 +75,18 @@ async function securedService(): Promise<Service> {
   return service;
 }
 
+/** The types and the sorted labels of the metrics in docs/metrics.md, by name. */
+function documentedMetrics(): Map<string, { readonly type: string; readonly labels: readonly string[] }> {
+  const document = readFileSync(resolve('docs/metrics.md'), 'utf8');
+  const rows = document.matchAll(/^\| `([a-z0-9_]+)` \| (counter|gauge|histogram) \| (.*?) \| /gm);
+  return new Map(
+    Array.from(rows, ([, name = '', type = '', cell = '']) => {
+      const labels = cell === 'none' ? [] : cell.replaceAll('`', '').split(', ').sort();
+      return [name, { type, labels }];
+    }),
+  );
+}
+
 describe('the metrics of a service', () => {
   it('are those of docs/metrics.md, with their types and labels, and those of prom-client', async () => {
     // A separate gateway has a metric of its own.
@@ -86,25 +98,19 @@ describe('the metrics of a service', () => {
       (await fetch(`${url}/metrics`)).text(),
     );
     const { types, labels } = readMetrics((await Promise.all(pages)).join(''));
-    const document = readFileSync(resolve('docs/metrics.md'), 'utf8');
-    const rows = [...document.matchAll(/^\| `([a-z0-9_]+)` \| (counter|gauge|histogram) \| (.*?) \| /gm)];
-    const documented = new Map(
-      rows.map(([, name = '', type = '', given = '']) => [
-        name,
-        { type, labels: given === 'none' ? [] : given.replaceAll('`', '').split(', ').sort() },
-      ]),
+    const documented = documentedMetrics();
+
+    const undocumented = [...types.keys()].filter((name) => !documented.has(name));
+    expect(undocumented.filter((name) => !OF_PROM_CLIENT.test(name))).toEqual([]);
+
+    const served = Array.from(documented.keys(), (name) => [name, types.get(name)] as const);
+    expect(served).toEqual(Array.from(documented, ([name, { type }]) => [name, type]));
+
+    // A metric shows its labels only with a sample.
+    const sampled = [...documented].filter(([name]) => !MAY_LACK_SAMPLES.has(name));
+    expect(sampled.map(([name]) => [name, labels.get(name)])).toEqual(
+      sampled.map(([name, metric]) => [name, metric.labels]),
     );
-    expect([...types]).toEqual(
-      expect.arrayContaining(Array.from(documented, ([name, { type }]) => [name, type])),
-    );
-    const others = [...types.keys()].filter((name) => !documented.has(name));
-    expect(others.filter((name) => !OF_PROM_CLIENT.test(name))).toEqual([]);
-    // A metric without samples shows no labels; only those in MAY_LACK_SAMPLES may have none.
-    const sampled = Object.fromEntries([...documented].filter(([name]) => labels.has(name)));
-    const shown = Array.from(labels, ([name, of]) => [name, { type: types.get(name), labels: of }] as const);
-    expect(Object.fromEntries(shown.filter(([name]) => documented.has(name)))).toEqual(sampled);
-    const unsampled = [...documented.keys()].filter((name) => !labels.has(name));
-    expect(unsampled.filter((name) => !MAY_LACK_SAMPLES.has(name))).toEqual([]);
   });
 
   it.each(TOPOLOGIES)('count each request once, over either protocol, gateway %s', async (topology) => {
