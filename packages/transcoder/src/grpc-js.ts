@@ -1,5 +1,5 @@
 import { type ChannelCredentials, type ChannelOptions, status } from '@grpc/grpc-js';
-import { clientGone, deadlinePassed, unanswered } from './grpc-js/call-failure.js';
+import { clientGoneReply, deadlineReply, unansweredReply } from './grpc-js/call-failure.js';
 import { CallCounts } from './grpc-js/call-counts.js';
 import { CHANNEL_DEFAULTS } from './grpc-js/channel-defaults.js';
 import { Connections } from './grpc-js/connections.js';
@@ -93,20 +93,21 @@ export function grpcUpstream(target: string, given: GrpcUpstreamOptions): GrpcUp
   let closed = false;
   /** Why a call is not made, as its reply; undefined if it is made. */
   const replyWithoutCall = ({ cancellation, deadline, metadata }: UnaryCall): UnaryReply | undefined => {
-    if (cancellation.cancelled) return clientGone();
-    if (deadline <= Date.now()) return deadlinePassed();
-    if (closed) return unanswered(status.UNAVAILABLE, 'The upstream is closed.');
+    if (cancellation.cancelled) return clientGoneReply();
+    if (deadline <= Date.now()) return deadlineReply();
+    if (closed) return unansweredReply(status.UNAVAILABLE, 'The upstream is closed.');
     for (const [key, value] of metadata)
-      if (!canBeSent(key, value)) return unanswered(status.INTERNAL, `The metadata ${key} cannot be sent.`);
+      if (!canBeSent(key, value))
+        return unansweredReply(status.INTERNAL, `The metadata ${key} cannot be sent.`);
     return undefined;
   };
   /** Why there is no room for a unary call, as its reply; undefined if there is. */
   const replyWithoutRoom = (call: UnaryCall): UnaryReply | undefined => {
     const { ofCaller, ofMethod } = figures.underWay.of(call);
     if (ofCaller >= maxCallsOfCaller)
-      return unanswered(status.RESOURCE_EXHAUSTED, `The caller has ${ofCaller} calls in progress.`);
+      return unansweredReply(status.RESOURCE_EXHAUSTED, `The caller has ${ofCaller} calls in progress.`);
     if (ofMethod >= MAX_CALLS_OF_METHOD)
-      return unanswered(status.RESOURCE_EXHAUSTED, `${call.path} has ${ofMethod} calls in progress.`);
+      return unansweredReply(status.RESOURCE_EXHAUSTED, `${call.path} has ${ofMethod} calls in progress.`);
     return undefined;
   };
   return {

@@ -130,7 +130,7 @@ export function faultless(given: Hooks) {
     requestIdOf: faultlessHook(given.requestIdOf, isId, requestIdOf, faulty('requestIdOf')),
     write: faultlessHook(given.write, isAny, call, faulty('write')),
     onUnknownType: faultlessHook(given.onUnknownType, isAny, ignore, faulty('onUnknownType')),
-    observer: joined(given.observers, faulty('observers')),
+    observer: joinObservers(given.observers, faulty('observers')),
     /** Calls a listener of an upstream or a guard. */
     notify: faultlessHook(call, isAny, ignore, faulty('onCancelled')),
   };
@@ -177,7 +177,10 @@ const UNOBSERVED: RequestObservation = { end: ignore };
 const isObservation = (value: RequestObservation): boolean => typeof value.end === 'function';
 
 /** Combines several observers. If they set the same metadata or field, the last one wins. */
-function joined(observers: readonly RequestObserver[], faulty: (error: unknown) => void): RequestObserver {
+function joinObservers(
+  observers: readonly RequestObserver[],
+  faulty: (error: unknown) => void,
+): RequestObserver {
   if (observers.length === 0) return { begin: () => UNOBSERVED };
   const begins = observers.map((observer) => {
     const begin: RequestObserver['begin'] = (request) => observer.begin(request);

@@ -19,7 +19,7 @@ export type { TranscoderOptions } from './options.js';
 export type { RequestObservation, RequestObserver, RequestOutcome } from './hooks.js';
 export type { UnsupportedMethods } from './template/contract.js';
 export { type UnboundRule, unboundRules } from './template/unbound-rules.js';
-export type { Answer } from './http/exchanges.js';
+export type { Answer } from './http/responder.js';
 export { createTranscoder, type Transcoder } from './transcoder.js';
 export type {
   CallMetadata,

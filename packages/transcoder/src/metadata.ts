@@ -72,7 +72,7 @@ function isPrefix(name: string): boolean {
 }
 
 /** What a name that begins with a prefix becomes. */
-function renamed(name: string, { from, to }: Renaming): string {
+function newName(name: string, { from, to }: Renaming): string {
   return to + name.slice(from.length);
 }
 
@@ -196,7 +196,7 @@ export class Forwarding {
   #prefixed(from: string): Forwarded | undefined {
     const prefix = this.#headers.prefixOf(from);
     if (prefix === undefined) return undefined;
-    const to = renamed(from, prefix);
+    const to = newName(from, prefix);
     return this.#gives(prefix, to) ? { ...prefix, from, to } : undefined;
   }
 
@@ -287,7 +287,7 @@ export class ReplyHeaders {
     return [...keys].flatMap((from) => {
       const prefix = this.#metadata.prefixOf(from);
       if (prefix === undefined || from.startsWith('grpc-') || from === 'content-type') return [];
-      const to = renamed(from, prefix);
+      const to = newName(from, prefix);
       const name = to.toLowerCase();
       return TOKEN.test(to) && !TAKEN.has(name) && !this.#names.has(name) ? [{ from, to }] : [];
     });

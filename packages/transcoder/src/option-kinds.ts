@@ -67,7 +67,7 @@ export function oneOf(...values: readonly string[]): Kind {
 }
 
 /** An object with the given functions. */
-export function having(...functions: readonly string[]): Kind {
+export function objectWith(...functions: readonly string[]): Kind {
   return {
     allows: (value) => isObjectOrList(value) && functions.every((name) => typeof value[name] === 'function'),
     words: `an object with ${functions.map((name) => `\`${name}()\``).join(', ')}`,
@@ -88,7 +88,7 @@ export function checkedOptions<Options extends object>(
   required: readonly string[] = [],
   holder = '',
 ): Given<Options> {
-  if (!OBJECT.allows(given)) throw refused('The options', OBJECT, given);
+  if (!OBJECT.allows(given)) throw wrongKind('The options', OBJECT, given);
   const set = Object.entries(given).filter(([, value]) => value !== undefined);
   const missing = required.find((name) => !set.some(([each]) => each === name));
   if (missing !== undefined) throw new Error(`The option "${holder}${missing}" is required.`);
@@ -96,12 +96,12 @@ export function checkedOptions<Options extends object>(
     const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined;
     if (kind === undefined) throw new Error(`There is no option "${holder}${name}".`);
     if (value !== undefined && !kind.allows(value))
-      throw refused(`The option "${holder}${name}"`, kind, value);
+      throw wrongKind(`The option "${holder}${name}"`, kind, value);
   }
   return Object.fromEntries(set) as Given<Options>;
 }
 
-function refused(what: string, { words }: Kind, value: unknown): Error {
+function wrongKind(what: string, { words }: Kind, value: unknown): Error {
   return new Error(`${what} must be ${words}; got ${shown(value)}.`);
 }
 

@@ -5,7 +5,7 @@ import { pathUnknown } from './failures/failure.js';
 import { faultless, type Hooks } from './hooks.js';
 import { RequestDispatcher } from './http/dispatcher.js';
 import { RequestQueue } from './http/request-queue.js';
-import { type Answer, Exchanges } from './http/exchanges.js';
+import { type Answer, Responder } from './http/responder.js';
 import { requestTarget } from './http/head.js';
 import type { CacheFigures } from './http/reply-cache.js';
 import type { UnknownType } from './json/json-output.js';
@@ -95,28 +95,28 @@ export function createTranscoder(given: TranscoderOptions): Transcoder {
   const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain, unknownType });
   const parts = { ...options, upstream, now: hooks.now, unknownType };
   const dispatcher = new RequestDispatcher(contract, errors, parts);
-  const exchanges = new Exchanges({ ...options, ...hooks, errors, names: options.forwarding.names });
+  const responder = new Responder({ ...options, ...hooks, errors, names: options.forwarding.names });
   const transcode =
     (awaitsContinue: boolean): Transcoder['handler'] =>
     (request, response, next) => {
       const target = requestTarget(request);
       const answer = dispatcher.answerFor(String(request.method), target.path);
       if (answer === undefined && next !== undefined) next();
-      else exchanges.respond(request, response, answer ?? unknown, target, awaitsContinue);
+      else responder.respond(request, response, answer ?? unknown, target, awaitsContinue);
     };
   const handler = transcode(false);
   return {
     handler,
     onCheckContinue: transcode(true),
-    onClientError: exchanges.onClientError,
+    onClientError: responder.onClientError,
     onConnect: (request) => {
-      exchanges.refuseTunnel(request, handler);
+      responder.refuseTunnel(request, handler);
     },
     respond: (request, response, answer) => {
-      exchanges.respond(request, response, answer);
+      responder.respond(request, response, answer);
     },
     close: () => {
-      exchanges.close();
+      responder.close();
       dispatcher.close();
     },
     isAuthenticated: (socket) => RequestQueue.latestOn(socket)?.callerKnown === true,

@@ -67,7 +67,7 @@ export interface UnaryReply {
    * whether the status is one that servers return only to callers that they know.
    */
   readonly callerKnown?: boolean | undefined;
-  /** Fields added to the log line about the request, for example the identity of the caller. Default: none. */
+  /** Fields added to the log line about the request, such as who called, unless a stream has begun. Default: none. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
 }
 

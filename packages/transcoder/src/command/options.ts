@@ -145,7 +145,7 @@ export function helpText(): string {
   const options = shownOptions().map(({ title, help, default: fallback, without }) => {
     const note = typeof fallback === 'string' ? `default: ${fallback}` : without;
     const text = note === undefined ? `${help}.` : `${help} (${note}).`;
-    return `  ${title}\n${wrapped(text)}`;
+    return `  ${title}\n${wrapText(text)}`;
   });
   return `Usage: transcoder --target HOST:PORT [options]
 
@@ -156,7 +156,7 @@ ${options.join('\n')}
 }
 
 /** Breaks a text into indented lines. */
-function wrapped(text: string): string {
+function wrapText(text: string): string {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
     const line = lines.at(-1);

@@ -9,7 +9,7 @@ import {
 import { CHANNEL_DEFAULTS } from '../grpc-js/channel-defaults.js';
 import {
   checkedOptions,
-  having,
+  objectWith,
   type Kind,
   MAP,
   MILLISECONDS,
@@ -73,7 +73,7 @@ const KINDS = {
   metadata: MAP,
   channelOptions: OBJECT,
   types: TEXTS,
-  signal: having('addEventListener'),
+  signal: objectWith('addEventListener'),
 } satisfies Record<keyof ReflectionOptions | 'signal', Kind>;
 
 /** @throws Error with a one-sentence message if an option is unknown, missing or of another kind */
@@ -125,7 +125,7 @@ export async function followContract(
     signal = new AbortController().signal,
     ...options
   } = checked(target, given);
-  checkedOptions({ listener }, { listener: having('contract', 'waiting', 'failed') }, ['listener']);
+  checkedOptions({ listener }, { listener: objectWith('contract', 'waiting', 'failed') }, ['listener']);
   const client = open(target, options);
   const wanted = new WantedTypes();
   const named = [...types];
@@ -147,7 +147,7 @@ export async function followContract(
         if (changed || !further) listener.contract(contract, changed, wanted.add);
         taken = contract;
         const more = wanted.more(size).then(() => pause(RETRY_MS, true));
-        further = await Promise.race([disconnected(client), more]);
+        further = await Promise.race([whenDisconnected(client), more]);
       } catch (error) {
         further = false;
         if (ended()) return;
@@ -155,7 +155,7 @@ export async function followContract(
         if (away) listener.waiting(error.message);
         else if (taken === undefined) throw error;
         else listener.failed(error as Error);
-        await Promise.all([pause(RETRY_MS), away ? undefined : disconnected(client)]);
+        await Promise.all([pause(RETRY_MS), away ? undefined : whenDisconnected(client)]);
       }
     }
   } finally {
@@ -183,7 +183,7 @@ function areEqual(one: ReflectedContract, other: ReflectedContract): boolean {
 }
 
 /** Resolves with false once the channel has no connection. */
-function disconnected(client: Client): Promise<false> {
+function whenDisconnected(client: Client): Promise<false> {
   const channel = client.getChannel();
   const { READY } = connectivityState;
   return new Promise((resolve) => {

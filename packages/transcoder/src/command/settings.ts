@@ -65,7 +65,7 @@ export function commandSettings(args: readonly string[]) {
       json: {
         ignoreUnknown: values['ignore-unknown'],
         protoNames: values['proto-names'],
-        omit: omitted(values.omit),
+        omit: omitOption(values.omit),
       },
     },
   };
@@ -105,7 +105,7 @@ function milliseconds(option: Option, text: string): number {
 
 const OMITTED = ['nothing', 'unassigned', 'defaults'] as const;
 
-function omitted(text: string): (typeof OMITTED)[number] {
+function omitOption(text: string): (typeof OMITTED)[number] {
   const found = OMITTED.find((each) => each === text);
   if (found === undefined)
     throw new Error(`--omit must be nothing, unassigned or defaults; got ${quoted(text)}.`);
@@ -120,7 +120,7 @@ function hostName(text: string): string {
 /** The headers of requests that become metadata: those of every transcoder, too, but none that `fixed` has. */
 function forwardedHeaders(texts: readonly string[], fixed: CallMetadata): ForwardedHeaders {
   const given = texts.map((text): [string, UnfitValue | RenamedHeader] => {
-    const [name, key] = renamed('forward', 'NAME[=KEY]', text);
+    const [name, key] = namesIn('forward', 'NAME[=KEY]', text);
     const lower = name.toLowerCase();
     const unfit = FORWARDED_HEADERS.get(lower) ?? 'refuse';
     return [lower, key === undefined ? unfit : { unfit: 'refuse', metadata: key.toLowerCase() }];
@@ -134,7 +134,7 @@ function forwardedHeaders(texts: readonly string[], fixed: CallMetadata): Forwar
 function responseHeaders(texts: readonly string[]): ResponseHeaders {
   const headers = new Map(
     texts.map((text) => {
-      const [key, name = key] = renamed('response-header', 'KEY[=NAME]', text);
+      const [key, name = key] = namesIn('response-header', 'KEY[=NAME]', text);
       return [key.toLowerCase(), name];
     }),
   );
@@ -143,7 +143,7 @@ function responseHeaders(texts: readonly string[]): ResponseHeaders {
 }
 
 /** The two names in `ONE=OTHER`, of which the other may be absent; each may end in `*`. */
-function renamed(option: Option, form: string, text: string): [one: string, other: string | undefined] {
+function namesIn(option: Option, form: string, text: string): [one: string, other: string | undefined] {
   const [, one, other] = /^([\w.-]*\*?)(?:=([\w.-]*\*?))?$/.exec(text) ?? [];
   if (one && other !== '') return [one, other];
   throw new Error(`--${option} must be ${form}, with names of headers; got ${quoted(text)}.`);

@@ -41,7 +41,7 @@ export class ErrorReplies {
     const { domain } = this.#options;
     const details = ownDetails({ reason, domain, requestId }, violations, retryAfterS);
     return {
-      ...errorReply(code, httpStatus, naming(failure.text(), violations), details, {
+      ...errorReply(code, httpStatus, messageNaming(failure.text(), violations), details, {
         ...headers,
         ...(retryAfterS === undefined ? {} : { 'Retry-After': String(retryAfterS) }),
       }),
@@ -126,7 +126,7 @@ export function ownDetails(
 }
 
 /** The message with what is wrong with the only invalid field, or with the names of several. */
-function naming(message: string, violations: readonly FieldViolation[]): string {
+function messageNaming(message: string, violations: readonly FieldViolation[]): string {
   const fields = new Set(violations.map(({ field }) => field));
   // A parameter may have been sent without a name.
   fields.delete('');

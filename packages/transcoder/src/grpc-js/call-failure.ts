@@ -3,17 +3,17 @@ import { quoted } from '../fields/allowed-value.js';
 import type { UnaryCall, UnaryReply } from '../upstream.js';
 
 /** The reply to a call that ended without a status from a server. */
-export function unanswered(code: status, details: string): UnaryReply {
+export function unansweredReply(code: status, details: string): UnaryReply {
   return { code, details, answered: false };
 }
 
 /** The client has left, so nobody waits for the reply. */
-export function clientGone(): UnaryReply {
-  return unanswered(status.CANCELLED, 'The client has gone.');
+export function clientGoneReply(): UnaryReply {
+  return unansweredReply(status.CANCELLED, 'The client has gone.');
 }
 
-export function deadlinePassed(): UnaryReply {
-  return unanswered(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
+export function deadlineReply(): UnaryReply {
+  return unansweredReply(status.DEADLINE_EXCEEDED, 'The deadline has passed.');
 }
 
 /** The text of grpc-js for a response with another HTTP status than 200, or without a gRPC status. */
@@ -91,7 +91,7 @@ export function notGrpc(details: string, headers: Metadata | undefined): string 
  * they are empty and headers had arrived, either the server or grpc-js ended the call, and only the text tells which.
  * A server's response that has only trailers still has its content type among them.
  */
-export function failed(
+export function failedReply(
   {
     code,
     details,
@@ -102,29 +102,29 @@ export function failed(
 ): UnaryReply {
   // https://github.com/grpc/grpc-node/issues/2767
   if (code === undefined || details === undefined)
-    return { ...unanswered(status.INTERNAL, UNKNOWN_COMPRESSION), clientMessage: UNKNOWN_COMPRESSION };
+    return { ...unansweredReply(status.INTERNAL, UNKNOWN_COMPRESSION), clientMessage: UNKNOWN_COMPRESSION };
   const empty = Object.keys(metadata.getMap()).length === 0;
   const headersCame = initialMetadata !== undefined;
   const noStatus = NO_GRPC.test(details);
   const own = noStatus || (empty && (!headersCame || BROKEN_OFF.test(details)));
   if (!own) return { code, details, answered: true, initialMetadata, trailers: metadata };
   if (NO_CONNECTION.test(details))
-    return unanswered(code, `There is no connection: ${connectFailure(details)}.`);
+    return unansweredReply(code, `There is no connection: ${connectFailure(details)}.`);
   const other = notGrpc(details, initialMetadata ?? metadata);
   const text = other === undefined ? details : `The response is not gRPC: ${other}.`;
   // A response that is too large is a fault of the server, and a retry would not help.
   const [, bound] = TOO_LARGE.exec(details) ?? [];
   if (bound !== undefined) {
     // The first bytes of a page are no length.
-    if (other !== undefined) return unanswered(status.INTERNAL, text);
+    if (other !== undefined) return unansweredReply(status.INTERNAL, text);
     return {
-      ...unanswered(status.INTERNAL, `The reply is larger than maxReplyBytes. ${details}`),
+      ...unansweredReply(status.INTERNAL, `The reply is larger than maxReplyBytes. ${details}`),
       clientMessage: `The reply is larger than ${bound} bytes, the maximum.`,
     };
   }
-  if (noStatus || BAD_MESSAGE.test(details) || !OF_RESETS.has(code)) return unanswered(code, text);
+  if (noStatus || BAD_MESSAGE.test(details) || !OF_RESETS.has(code)) return unansweredReply(code, text);
   // The connection is lost, or the server reset the call: at the deadline, which it may notice first, or otherwise.
-  return unanswered(deadline <= Date.now() ? status.DEADLINE_EXCEEDED : status.UNAVAILABLE, text);
+  return unansweredReply(deadline <= Date.now() ? status.DEADLINE_EXCEEDED : status.UNAVAILABLE, text);
 }
 
 /** Why there is no connection, in a text of grpc-js: `… Last error: Error: connect ECONNREFUSED … (2026-…Z). Resolution note: …`. */

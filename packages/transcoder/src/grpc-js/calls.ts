@@ -1,7 +1,7 @@
 import { type Client, type ClientReadableStream, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import type { ReplyStream, UnaryCall, UnaryReply } from '../upstream.js';
 import { LONGEST_TIMER_MS, writeGrpcTimeout } from '../timeouts.js';
-import { clientGone, deadlinePassed, failed } from './call-failure.js';
+import { clientGoneReply, deadlineReply, failedReply } from './call-failure.js';
 import type { Cancellable } from './resets.js';
 
 /** How long after its deadline a call may go on before it is cancelled, in milliseconds: servers end it themselves. */
@@ -31,7 +31,7 @@ export function request(host: CallHost, call: UnaryCall): Promise<UnaryReply> {
       toMetadata(call),
       (error, value) => {
         if (error === null) received = value;
-        else resolve(failed(error, initialMetadata, call));
+        else resolve(failedReply(error, initialMetadata, call));
       },
     );
     const ended = whileWanted(host, made, call, resolve);
@@ -85,7 +85,7 @@ export class MessageStream implements ReplyStream {
       this.#wake();
     });
     this.#call.on('error', (error: ServiceError) => {
-      this.#end ??= failed(error, initialMetadata, call);
+      this.#end ??= failedReply(error, initialMetadata, call);
     });
     // The status comes after the last message or the error.
     this.#call.on('status', ({ metadata: trailers }) => {
@@ -130,7 +130,7 @@ function whileWanted(
   const remaining = Math.max(0, deadline - Date.now());
   if (remaining <= LONGEST_TIMER_MS) {
     timer = setTimeout(() => {
-      respond(deadlinePassed());
+      respond(deadlineReply());
       // A call that still waits for a connection must not be sent any more.
       if (host.connected) timer = setTimeout(drop, GRACE_MS).unref();
       else drop();
@@ -139,7 +139,7 @@ function whileWanted(
   cancellation.onCancelled(() => {
     if (hasEnded) return;
     left = true;
-    respond(clientGone());
+    respond(clientGoneReply());
     drop();
   });
   return () => {

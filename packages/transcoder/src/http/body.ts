@@ -13,7 +13,7 @@ export function requireDecoded(request: IncomingMessage): void {
   const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
   if (coding === 'identity' || !hasBody(headers) || bytesReadBefore(request)) return;
   // RFC 9110 12.5.3: the accepted codings are in the responses that refuse another one.
-  throw unsupported(request.method, 'The content encoding is not supported; only identity is allowed.', {
+  throw unsupportedType(request.method, 'The content encoding is not supported; only identity is allowed.', {
     'Accept-Encoding': 'identity',
   });
 }
@@ -32,11 +32,11 @@ export function isJsonType({ sent }: Exchange): boolean {
 export function requireJsonType(exchange: Exchange): void {
   if (isJsonType(exchange)) return;
   const message = 'The content type is not supported; application/json in UTF-8 is allowed.';
-  throw unsupported(exchange.verb, message);
+  throw unsupportedType(exchange.verb, message);
 }
 
 /** @param verb the HTTP method of the request */
-function unsupported(
+function unsupportedType(
   verb: string | undefined,
   message: string,
   headers: Readonly<Record<string, string>> = {},

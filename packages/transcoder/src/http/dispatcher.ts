@@ -9,7 +9,7 @@ import type { Contract } from '../template/contract.js';
 import { successRules } from '../template/success-rules.js';
 import { type CallOptions, type CallParts, TranscodedCall } from './call.js';
 import type { Exchange } from './exchange.js';
-import type { Answer } from './exchanges.js';
+import type { Answer } from './responder.js';
 import type { CacheFigures } from './reply-cache.js';
 import { SuccessReplies } from './reply.js';
 import { OpenStreams } from './streams.js';

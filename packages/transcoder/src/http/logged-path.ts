@@ -12,10 +12,10 @@ export function loggedPath(path: string): string {
     (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`,
   );
   if (visible.length <= SEGMENT_MAX) return visible;
-  const shown = visible.split('/').map(shortened).join('/');
+  const shown = visible.split('/').map(shorten).join('/');
   return shown.length > PATH_MAX ? `${shown.slice(0, PATH_MAX - 1)}…` : shown;
 }
 
-function shortened(segment: string): string {
+function shorten(segment: string): string {
   return segment.length > SEGMENT_MAX ? `${segment.slice(0, SEGMENT_SHOWN)}…` : segment;
 }

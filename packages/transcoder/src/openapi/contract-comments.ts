@@ -41,7 +41,7 @@ export class ContractComments {
   /** @param messages the messages whose fields the comment may name */
   #textOf(name: string, messages: readonly DescMessage[]): string {
     const own = Object.hasOwn(this.#comments, name) ? this.#comments[name] : undefined;
-    return own === undefined ? '' : this.#inWordsOfRest(unwrapped(own), messages);
+    return own === undefined ? '' : this.#inWordsOfRest(unwrapLines(own), messages);
   }
 
   /** The first sentence, without its full stop. */
@@ -109,7 +109,7 @@ const INTERNAL = /\(--[^]*?--\)/g;
 /** A line break within a paragraph: the next line does not begin a list item, quote, table, heading or code block. */
 const SOFT_BREAK = /[^\S\n]*\n(?!\s*\n|\s*(?:[-*+>|#]|\d+[.)])\s| {4})[^\S\n]*/g;
 
-function unwrapped(comment: string): string {
+function unwrapLines(comment: string): string {
   return comment
     .replace(INTERNAL, '')
     .replace(/^ /gm, '')

@@ -133,9 +133,9 @@ function policyOf({
 }: Required<
   Given<Pick<DescriptionOptions, 'forwardedHeaders' | 'responseHeaders' | 'ignoredParameters'>>
 >): string[] {
-  const passed = listed([...forwardedHeaders.keys()].filter((name) => name.endsWith('*')));
-  const sent = listed([...responseHeaders].flatMap(([key, name]) => (key.endsWith('*') ? [name] : [])));
-  const ignored = listed([...ignoredParameters]);
+  const passed = quotedList([...forwardedHeaders.keys()].filter((name) => name.endsWith('*')));
+  const sent = quotedList([...responseHeaders].flatMap(([key, name]) => (key.endsWith('*') ? [name] : [])));
+  const ignored = quotedList([...ignoredParameters]);
   return [
     ...(passed === '' ? [] : [`The headers ${passed} of a request are passed on to the service.`]),
     ...(sent === '' ? [] : [`The headers ${sent} of a response come from the service.`]),
@@ -153,7 +153,7 @@ function cutOf({ length }: readonly Binding[]): string[] {
 }
 
 /** The names in code quotes: `a`, `b-*`. */
-function listed(names: readonly string[]): string {
+function quotedList(names: readonly string[]): string {
   return names.map((name) => `\`${name}\``).join(', ');
 }
 

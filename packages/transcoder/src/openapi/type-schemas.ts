@@ -9,15 +9,15 @@ const UINT32: Schema = { type: 'integer', minimum: 0, maximum: 4_294_967_295 };
 const INT64: Schema = { type: 'string', pattern: '^-?[0-9]+$', examples: ['1'] };
 const UINT64: Schema = { type: 'string', pattern: '^[0-9]+$', examples: ['1'] };
 
-function floating(format: string): Schema {
+function floatingPointSchema(format: string): Schema {
   const notFinite = { type: 'string', enum: ['NaN', 'Infinity', '-Infinity'] };
   return { oneOf: [{ type: 'number', format }, notFinite] };
 }
 
 /** The ProtoJSON forms of scalars. */
 export const scalarSchemas = {
-  [ScalarType.DOUBLE]: floating('double'),
-  [ScalarType.FLOAT]: floating('float'),
+  [ScalarType.DOUBLE]: floatingPointSchema('double'),
+  [ScalarType.FLOAT]: floatingPointSchema('float'),
   [ScalarType.INT32]: INT32,
   [ScalarType.SINT32]: INT32,
   [ScalarType.SFIXED32]: INT32,

@@ -13,7 +13,7 @@ import { writeEarlyReply, writeReply } from './response.js';
 /** Returns the response to a request. */
 export type Answer = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 
-interface ExchangesOptions extends Arriving {
+interface ResponderOptions extends Arriving {
   readonly errors: ErrorReplies;
   readonly answeredLevel: 'info' | 'debug';
   readonly maxRequests: number;
@@ -25,13 +25,13 @@ const LEVELS: Readonly<Record<number, 'error' | 'warn'>> = { 429: 'warn', 500: '
 /** How long bytes that arrive after the response are discarded, in milliseconds. */
 const LINGER_MS = 500;
 
-/** The way of each request from its arrival to its response. */
-export class Exchanges {
-  readonly #options: ExchangesOptions;
+/** Responds to requests: the way of each from its arrival to its response, its outcome and its line in the log. */
+export class Responder {
+  readonly #options: ResponderOptions;
   readonly #pipelined: Pipelined;
   #lingerMs = LINGER_MS;
 
-  constructor(options: ExchangesOptions) {
+  constructor(options: ResponderOptions) {
     this.#options = options;
     this.#pipelined = { count: 0, most: options.maxRequests };
   }
