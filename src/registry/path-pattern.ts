@@ -50,13 +50,16 @@ export function readPath(path: string): PathReading {
   // A text has no more code points than its `length`.
   const length = path.length > PATH_MAX ? countCodePoints(path) : path.length;
   if (path === '')
-    return unread(`Must be a path pattern of 1 to ${PATH_MAX} characters that begins with "/"; got none.`);
-  if (length > PATH_MAX) return unread(`Must be 1 to ${PATH_MAX} characters; got ${length}.`);
+    return unreadPath(
+      `Must be a path pattern of 1 to ${PATH_MAX} characters that begins with "/"; got none.`,
+    );
+  if (length > PATH_MAX) return unreadPath(`Must be 1 to ${PATH_MAX} characters; got ${length}.`);
   const { problems, shape } = new PatternReader(path);
   return { problems: [...problems], shape };
 }
 
-function unread(problem: string): PathReading {
+/** A path that is not read, with the one problem that it has. */
+function unreadPath(problem: string): PathReading {
   return { problems: [problem], shape: '' };
 }
 

@@ -115,8 +115,9 @@ export class Registry {
 }
 
 /** Checks a command. The definition is copied, so that nothing else that it may hold is stored. */
-function accept({ definition: given, caller, idempotencyKeys }: CreateCommand) {
-  const { method, path, middleware, handler } = given;
+function accept(command: CreateCommand) {
+  const { caller, idempotencyKeys } = command;
+  const { method, path, middleware, handler } = command.definition;
   const definition: RouteDefinition = { method, path, middleware, handler };
   const { violations: ofDefinition, shape } = readDefinition(definition);
   const violations = [

@@ -39,6 +39,8 @@ export type Signal = Pick<AbortSignal, 'aborted'>;
  * - When the database cannot be reached or provides no connection in time, every method fails with a `Failure` with
  *   the reason `STORE_UNAVAILABLE`. An insert that fails in this way may have been stored.
  * - An insert that the store has to send more than once is stored once, and is not a repeat or duplicate of itself.
+ * - An insert under the identifier of another route, or under text that is no UUID in canonical lower case, stores nothing
+ *   and rejects.
  * - A method whose signal is aborted before its statement is sent sends nothing, stores nothing, and rejects.
  */
 export interface RouteStore {

@@ -48,7 +48,7 @@ interface Queued<Entry, Outcome> {
  * @param run executes a batch of entries that are still wanted; resolves with an outcome, or an `Error`, for each entry
  *   in order
  */
-export function batched<Entry extends Waiting, Outcome>(
+export function inBatches<Entry extends Waiting, Outcome>(
   { maxConcurrent, maxConcurrentWhenFull = maxConcurrent, maxBatch = 64 }: Pace,
   run: (entries: readonly Entry[]) => Promise<readonly (Outcome | Error)[]>,
 ): (entry: Entry) => Promise<Outcome> {

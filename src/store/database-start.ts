@@ -40,10 +40,10 @@ export async function reachOrExplain(
       if (attempt > 1) log('the database answers');
       return;
     } catch (error) {
-      const leftMs = giveUpAt - performance.now();
-      if (leftMs <= 0 || classify(error).retry === undefined) throw explained(error);
+      const remainingMs = giveUpAt - performance.now();
+      if (remainingMs <= 0 || classify(error).retry === undefined) throw errorOfStart(error);
       if (attempt === 1) log(`waiting up to ${waitMs / 1_000} s for the database`);
-      await pause(Math.min(pauseMs, leftMs), stop);
+      await pause(Math.min(pauseMs, remainingMs), stop);
       pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
     }
   }
@@ -62,12 +62,12 @@ export async function useOrExplain<T>(use: () => Promise<T>): Promise<T> {
   try {
     return await use();
   } catch (error) {
-    throw isOfDatabase(error) ? explained(error) : error;
+    throw isOfDatabase(error) ? errorOfStart(error) : error;
   }
 }
 
 /** Says in a sentence without SQL why the database cannot be used at the start. */
-function explained(error: unknown): Error {
+function errorOfStart(error: unknown): Error {
   const { kind } = classify(error);
   const isAway = kind === 'lost' || kind === 'unreachable';
   const trouble =

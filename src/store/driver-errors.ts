@@ -38,12 +38,12 @@ const BY_CODE: ReadonlyMap<string | undefined, ErrorClass> = new Map([
 ]);
 
 /** What an error of the database means. */
-export interface Classified extends Consequences {
+export interface ErrorMeaning extends Consequences {
   readonly kind: ErrorClass;
 }
 
 /** Says what an error of the database, of its driver or of Knex means: the one place that judges it. */
-export function classify(error: unknown): Classified {
+export function classify(error: unknown): ErrorMeaning {
   const fields = fieldsOfError(error);
   const kind = firstOf(({ classOf }) => classOf(fields)) ?? classOfConnection(fields);
   return { kind, ...CLASSES[kind] };

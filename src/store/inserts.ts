@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { InsertOutcome } from '../registry/route-store.js';
 import { type Route, sameDefinition } from '../registry/route.js';
-import { batched, CancelledBeforeSend } from './batch.js';
+import { CancelledBeforeSend, inBatches } from './batch.js';
 import { DatabaseError, storeUnavailable } from './driver-errors.js';
 import { LockedRows } from './locked-rows.js';
 import { type FoundRoutes, keyText, type LookUp, type LookUps, uniqueTextsOf } from './look-ups.js';
@@ -49,8 +49,8 @@ export class Inserts {
     this.#lookUps = lookUps;
     const send = (inserts: readonly Insert[]) => rows.insert(inserts);
     // The fixed cost of the statement exceeds that of its rows.
-    this.#insertTogether = batched({ maxConcurrent: 1, maxConcurrentWhenFull: 4 }, send);
-    this.#insertAlone = batched({ maxConcurrent: 4, maxBatch: 1 }, send);
+    this.#insertTogether = inBatches({ maxConcurrent: 1, maxConcurrentWhenFull: 4 }, send);
+    this.#insertAlone = inBatches({ maxConcurrent: 4, maxBatch: 1 }, send);
   }
 
   async insert(insert: Insert): Promise<InsertOutcome> {

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { InsertOutcome, NewRoute, RouteStore, Signal } from '../registry/route-store.js';
 import type { Route } from '../registry/route.js';
-import { batched } from './batch.js';
+import { inBatches } from './batch.js';
 import { engineOf } from './database.js';
 import type { Engine } from './engines/engine.js';
 import { ENGINES } from './engines/engines.js';
@@ -38,7 +38,7 @@ export class KnexRouteStore implements RouteStore {
   readonly #lookUps: LookUps;
   readonly #inserts: Inserts;
   // A second statement is sent alongside the first as soon as a call is waiting.
-  readonly #findJoined = batched({ maxConcurrent: 2, maxConcurrentWhenFull: 4 }, (finds: readonly Find[]) =>
+  readonly #findJoined = inBatches({ maxConcurrent: 2, maxConcurrentWhenFull: 4 }, (finds: readonly Find[]) =>
     this.#findAll(finds),
   );
 

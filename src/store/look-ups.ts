@@ -1,5 +1,5 @@
 import type { Route } from '../registry/route.js';
-import { batched } from './batch.js';
+import { inBatches } from './batch.js';
 import { type RouteRecord, toRecord } from './route-columns.js';
 import type { UniqueValues } from './route-sql.js';
 import type { ServedCall } from './statement-observers.js';
@@ -21,11 +21,11 @@ export class LookUps {
   readonly anywhere: (lookUp: LookUp) => Promise<FoundRoutes>;
 
   constructor(rows: RouteStatements) {
-    this.onWriter = batched(
+    this.onWriter = inBatches(
       { maxConcurrent: 1, maxConcurrentWhenFull: 2 },
       shareResult(rows.lookUpOnWriter.bind(rows)),
     );
-    this.anywhere = batched(
+    this.anywhere = inBatches(
       { maxConcurrent: 2, maxConcurrentWhenFull: 4 },
       shareResult(rows.lookUp.bind(rows)),
     );

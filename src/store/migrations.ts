@@ -25,7 +25,7 @@ const EARLIER_HISTORY = 'knex_migrations';
  * @throws Error when an earlier build has made the table, or another process migrates for longer than a minute
  */
 export function migrateUp(knex: Knex, migrations = MIGRATIONS): Promise<string[]> {
-  return locked(knex, async (connection) => {
+  return underMigrationLock(knex, async (connection) => {
     await refuseEarlierBuild(connection);
     const config = {
       tableName: HISTORY,
@@ -110,6 +110,10 @@ const WAIT_MS = 60_000;
  * @param waitMs how long to wait for another process on MySQL, in milliseconds, a multiple of 1,000
  * @throws Error when another process holds the lock for longer
  */
-export function locked<T>(knex: Knex, work: (connection: Knex) => Promise<T>, waitMs = WAIT_MS): Promise<T> {
+export function underMigrationLock<T>(
+  knex: Knex,
+  work: (connection: Knex) => Promise<T>,
+  waitMs = WAIT_MS,
+): Promise<T> {
   return ENGINES[engineOf(knex)].underLock(knex, work, waitMs);
 }

@@ -17,25 +17,26 @@ interface Column<Field> {
 /** A column for each field: a forgotten one does not compile. */
 type ColumnsOf<Fields> = { readonly [Field in keyof Fields]-?: Column<NonNullable<Fields[Field]>> };
 
-function text(name: string): Column<string> {
+function textColumn(name: string): Column<string> {
   return { name, type: 'text', write: String, read: String };
 }
 
 /** Text that an index compares: as bytes, every one of them counts. */
-function bytes(name: string): Column<string> {
+function bytesColumn(name: string): Column<string> {
   return { name, type: 'bytes', write: String, read: (value) => bufferOf(value as Bytes).toString() };
 }
 
+/** The columns of a route's own fields, in the order in which they are read and written. */
 export const OF_ROUTE: ColumnsOf<Route> = {
   id: { name: 'id', type: 'digits', write: digitsOfId, read: idOf },
-  method: text('method'),
-  path: text('path'),
+  method: textColumn('method'),
+  path: textColumn('path'),
   middleware: {
-    ...text('middleware'),
+    ...textColumn('middleware'),
     write: (names) => JSON.stringify(names),
     read: (value) => JSON.parse(String(value)) as string[],
   },
-  handler: text('handler'),
+  handler: textColumn('handler'),
   createdAt: {
     name: 'created_at_ms',
     type: 'number',
@@ -44,21 +45,22 @@ export const OF_ROUTE: ColumnsOf<Route> = {
   },
 };
 
+/** The columns of a row's other values. */
 const BESIDE: ColumnsOf<Omit<RouteRecord, 'route'>> = {
-  caller: bytes('caller'),
-  idempotencyKey: bytes('request_id'),
-  shape: bytes('shape'),
+  caller: bytesColumn('caller'),
+  idempotencyKey: bytesColumn('request_id'),
+  shape: bytesColumn('shape'),
 };
 
 /** The columns of a row, each with its value; undefined for NULL. */
 export const COLUMNS = [
   ...columnsOf(OF_ROUTE).map(([field, column]) => ({
     ...column,
-    of: ({ route }: RouteRecord) => written(column, route[field]),
+    of: ({ route }: RouteRecord) => columnValue(column, route[field]),
   })),
   ...columnsOf(BESIDE).map(([field, column]) => ({
     ...column,
-    of: (row: RouteRecord) => written(column, row[field]),
+    of: (row: RouteRecord) => columnValue(column, row[field]),
   })),
 ];
 
@@ -66,7 +68,7 @@ function columnsOf<Fields extends object>(columns: ColumnsOf<Fields>) {
   return Object.entries(columns) as [keyof Fields, Column<unknown>][];
 }
 
-function written({ write }: Column<unknown>, field: unknown): string | number | undefined {
+function columnValue({ write }: Column<unknown>, field: unknown): string | number | undefined {
   return field === undefined || field === null ? undefined : write(field);
 }
 

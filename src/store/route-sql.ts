@@ -16,11 +16,13 @@ export interface SqlDialect {
   readonly leaveOut: string;
 }
 
+/** Where the texts of a row become digits. */
 let scratch = Buffer.allocUnsafe(4_096);
 
 /** A new row as an `INSERT` has it. All values become digits at once: one by one, they would take half as long again. */
 export function tupleOf(record: RouteRecord, { textLiteral }: SqlDialect): string {
   const values = COLUMNS.map((column) => column.of(record));
+  /** Where the text of each column ends in the scratch buffer; that of a column without text is empty. */
   const ends: number[] = [];
   let end = 0;
   for (const [i, { type }] of COLUMNS.entries()) {
@@ -28,6 +30,7 @@ export function tupleOf(record: RouteRecord, { textLiteral }: SqlDialect): strin
     if (typeof value === 'string' && type !== 'digits') end += writeToScratch(value, end);
     ends.push(end);
   }
+
   const hex = scratch.toString('hex', 0, end);
   let tuple = '';
   let start = 0;

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { Signal } from '../../src/registry/route-store.js';
-import { batched } from '../../src/store/batch.js';
+import { inBatches } from '../../src/store/batch.js';
 
 /** A fake database that responds on demand and records its statements. */
 function database(): {
@@ -30,10 +30,10 @@ const PATIENT = { maxConcurrent: 1, maxConcurrentWhenFull: 4 };
 
 /** Batches numbers, each of which is wanted until its signal is aborted. */
 function loading(
-  pace: Parameters<typeof batched>[0],
+  pace: Parameters<typeof inBatches>[0],
   run: (entries: readonly number[]) => Promise<readonly (number | Error)[]>,
 ): (entry: number, signal?: Signal) => Promise<number> {
-  const load = batched(pace, (waiting: readonly { entry: number; signal: Signal | undefined }[]) =>
+  const load = inBatches(pace, (waiting: readonly { entry: number; signal: Signal | undefined }[]) =>
     run(waiting.map(({ entry }) => entry)),
   );
   return (entry, signal) => load({ entry, signal });

@@ -1,7 +1,13 @@
 import { once } from 'node:events';
 import type { Knex } from 'knex';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ensureSchema, locked, migrateUp, MIGRATIONS, migrationStatus } from '../../src/store/migrations.js';
+import {
+  ensureSchema,
+  migrateUp,
+  MIGRATIONS,
+  migrationStatus,
+  underMigrationLock,
+} from '../../src/store/migrations.js';
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openForCalls } from '../../src/store/database.js';
 import { engines } from '../support/engines.js';
@@ -84,9 +90,11 @@ describeOn(engines)('the migrations on $name', (engine) => {
 
   it('release their own lock after a failure, which is passed on', async () => {
     const failure = new Error('failed');
-    await expect(locked(knex, () => Promise.reject(failure))).rejects.toBe(failure);
-    await expect(locked(database.connect(), () => Promise.resolve('done'), 0)).resolves.toBe('done');
-    await expect(locked(knex, () => Promise.resolve('done'), 0)).resolves.toBe('done');
+    await expect(underMigrationLock(knex, () => Promise.reject(failure))).rejects.toBe(failure);
+    await expect(underMigrationLock(database.connect(), () => Promise.resolve('done'), 0)).resolves.toBe(
+      'done',
+    );
+    await expect(underMigrationLock(knex, () => Promise.resolve('done'), 0)).resolves.toBe('done');
   });
 
   it('of this version have nothing to do on the schema of the next one, on which it starts', async () => {
@@ -116,10 +124,12 @@ describe('an embedded database', () => {
     const other = database.connect();
     // A wait would block the holder of the lock, in the same process.
     await other.raw('PRAGMA busy_timeout = 0');
-    await locked(database.knex, async () => {
-      await expect(locked(other, () => Promise.resolve())).rejects.toMatchObject({ code: 'SQLITE_BUSY' });
+    await underMigrationLock(database.knex, async () => {
+      await expect(underMigrationLock(other, () => Promise.resolve())).rejects.toMatchObject({
+        code: 'SQLITE_BUSY',
+      });
     });
-    await expect(locked(other, () => Promise.resolve('done'))).resolves.toBe('done');
+    await expect(underMigrationLock(other, () => Promise.resolve('done'))).resolves.toBe('done');
   });
 });
 
@@ -178,9 +188,9 @@ describeOn(engines.slice(1))('a database on $name', (engine) => {
   it('lets a second migration wait for the first', async () => {
     const order: string[] = [];
     let second: Promise<unknown> | undefined;
-    await locked(knex, async (connection) => {
+    await underMigrationLock(knex, async (connection) => {
       const asked = once(other, 'query');
-      second = locked(other, () => Promise.resolve(order.push('second begins')));
+      second = underMigrationLock(other, () => Promise.resolve(order.push('second begins')));
       await asked;
       // Longer than the second migration would need for a free lock.
       for (let statement = 0; statement < 20; statement++) await connection.raw('select 1');
@@ -191,9 +201,9 @@ describeOn(engines.slice(1))('a database on $name', (engine) => {
   });
 
   it('lets a migration wait only up to a time limit', async () => {
-    await locked(knex, async () => {
+    await underMigrationLock(knex, async () => {
       const asked = performance.now();
-      const second = locked(other, () => Promise.resolve(), 1_000);
+      const second = underMigrationLock(other, () => Promise.resolve(), 1_000);
       await expect(second).rejects.toThrow(
         'Another process has been migrating the database for 1 s. Try again when it has ended.',
       );
@@ -203,12 +213,12 @@ describeOn(engines.slice(1))('a database on $name', (engine) => {
   });
 
   it('is free for the next migration when the connection of one ends, whose work stops', async () => {
-    const work = locked(knex, async (connection) => {
+    const work = underMigrationLock(knex, async (connection) => {
       const session = await connection.first<{ id: number }>(connection.raw('connection_id() as id'));
       await other.raw('kill connection ?', [session.id]);
       await connection.schema.createTable('late', (table) => table.increments());
     });
     await expect(work).rejects.toThrow();
-    await expect(locked(other, () => other.schema.hasTable('late'), 0)).resolves.toBe(false);
+    await expect(underMigrationLock(other, () => other.schema.hasTable('late'), 0)).resolves.toBe(false);
   });
 });

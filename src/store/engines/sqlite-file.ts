@@ -14,8 +14,8 @@ export function requireWritable(file: string): void {
   const folder = dirname(path);
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const present = [path, `${path}-wal`, `${path}-shm`].filter((each) => kindOf(each) === 'file');
-    for (const each of present) accessSync(each, R_OK | W_OK);
+    const present = [path, `${path}-wal`, `${path}-shm`].filter((name) => kindOf(name) === 'file');
+    for (const name of present) accessSync(name, R_OK | W_OK);
     if (present.length < 3) accessSync(folder, W_OK | X_OK);
     // Before SQLite does, which would let others read it. The files beside it get the same mode.
     closeSync(openSync(path, 'a', 0o600));
