@@ -50,7 +50,7 @@ function trustedKeysOf(jwk: JsonObject): TrustedKey[] {
   if (!verifies || SECRET_MEMBERS.some((member) => member in jwk)) return [];
   try {
     const trusted = trustKeyObject(createPublicKey({ key: { ...jwk }, format: 'jwk' }));
-    const algorithms = trusted.algorithms.filter((each) => alg === undefined || alg === each);
+    const algorithms = trusted.algorithms.filter((name) => alg === undefined || alg === name);
     return algorithms.length === 0 ? [] : [{ ...trusted, algorithms }];
   } catch {
     return [];

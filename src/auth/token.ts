@@ -68,7 +68,7 @@ const WANTED = 'it must be the word Bearer, a space and the token.';
 export function readBearerToken(value: string): string | Refusal {
   if (LIST.test(value)) return tokenInvalid('The authorization was given more than once.');
   const token = BEARER.exec(value)?.groups?.['token'];
-  if (token === undefined) return tokenMissing(foreign(value));
+  if (token === undefined) return tokenMissing(problemOfForeign(value));
   if (token === '') return tokenMissing();
   if (SECOND_SCHEME.test(token)) return tokenInvalid(`The authorization says Bearer twice; ${WANTED}`);
   if (token.length > TOKEN_MAX_BYTES)
@@ -80,7 +80,7 @@ export function readBearerToken(value: string): string | Refusal {
 }
 
 /** Says what is wrong with a value without the scheme, and does not quote it: any word of it may be a token. */
-function foreign(value: string): string | undefined {
+function problemOfForeign(value: string): string | undefined {
   if (B64TOKEN.test(value)) return `The authorization is a single word; ${WANTED}`;
   return value.includes(' ') ? `The authorization has another scheme than Bearer; ${WANTED}` : undefined;
 }

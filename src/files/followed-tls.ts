@@ -113,7 +113,7 @@ function checkPair(certFile: string, cert: Buffer, keyFile: string, key: Buffer)
 function certificatesOf(file: string, pem: Buffer): X509Certificate[] {
   const certificates = pem.toString('latin1').match(CERTIFICATE) ?? [];
   try {
-    if (certificates.length > 0) return certificates.map((each) => new X509Certificate(each));
+    if (certificates.length > 0) return certificates.map((text) => new X509Certificate(text));
   } catch {
     // Reported below, without OpenSSL's message.
   }

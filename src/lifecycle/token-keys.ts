@@ -89,11 +89,14 @@ function fetchKeySet(url: string, { closing, logger, monotonic: now }: TokenKeys
       // Once: the attempts follow each other every second. An older set is lost only after it was usable.
       if (keySet.ageMs < Infinity || waiting) return;
       waiting = true;
-      logger.warn({ url: shown(url), err }, 'waiting for the key set: the service is not ready without it');
+      logger.warn(
+        { url: withoutQuery(url), err },
+        'waiting for the key set: the service is not ready without it',
+      );
     },
   });
   void keySet.ready.then(() => {
-    logger.info({ url: shown(url) }, 'the key set has been fetched');
+    logger.info({ url: withoutQuery(url) }, 'the key set has been fetched');
   });
   closing.resource('key set', () => {
     keySet.close();
@@ -103,7 +106,7 @@ function fetchKeySet(url: string, { closing, logger, monotonic: now }: TokenKeys
 }
 
 /** The URL without its query, which may hold a secret. */
-function shown(url: string): string {
+function withoutQuery(url: string): string {
   const { origin, pathname } = new URL(url);
   return origin + pathname;
 }

@@ -29,16 +29,16 @@ export function firstSteps(
   container: string | undefined,
 ): string {
   const lines = [
-    ...(grpcAddress === undefined ? [] : [`gRPC   ${reachable(grpcAddress)}`]),
-    ...(httpUrl === undefined ? [] : [`REST   ${reachable(httpUrl)}`]),
-    ...(httpUrl === undefined || !docs ? [] : [`docs   ${reachable(httpUrl)}/docs`]),
+    ...(grpcAddress === undefined ? [] : [`gRPC   ${reachableAddress(grpcAddress)}`]),
+    ...(httpUrl === undefined ? [] : [`REST   ${reachableAddress(httpUrl)}`]),
+    ...(httpUrl === undefined || !docs ? [] : [`docs   ${reachableAddress(httpUrl)}/docs`]),
     ...(tokens === undefined ? [] : [tokenLine(tokens, container)]),
   ];
   return `\n${lines.join('\n')}\n\n`;
 }
 
 /** The address to connect to; `localhost` for a service that listens on every interface. */
-function reachable(address: string): string {
+function reachableAddress(address: string): string {
   return address.replace(/^(https?:\/\/)?(?:0\.0\.0\.0|\[::\])(?=:)/, '$1localhost');
 }
 

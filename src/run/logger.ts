@@ -18,12 +18,12 @@ export async function openLogger(output: DestinationStream, options: LogOptions)
   const pretty = format === 'pretty' || (format === 'auto' && terminal);
   return pino(
     { level, timestamp: stdTimeFunctions.isoTime, formatters: { level: (label) => ({ level: label }) } },
-    pretty ? await readable(output, terminal) : output,
+    pretty ? await prettyStream(output, terminal) : output,
   );
 }
 
 /** Uses pino-pretty's formatter without its stream, which would still buffer lines when the process exits. */
-async function readable(output: DestinationStream, terminal: boolean): Promise<DestinationStream> {
+async function prettyStream(output: DestinationStream, terminal: boolean): Promise<DestinationStream> {
   const { prettyFactory } = await import('pino-pretty');
   const prettify = prettyFactory({
     // At a terminal, pino-pretty's default respects NO_COLOR and TERM.

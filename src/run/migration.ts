@@ -13,7 +13,7 @@ Brings the schema of DATABASE_URL up to date. --status only reports. --count-dup
 DUPLICATE_ROUTES=reject that were stored with DUPLICATE_ROUTES=allow.`;
 
 /** The options of the command line; undefined when some are unknown or do not go together. */
-function givenOptions(args: readonly string[]) {
+function optionsIn(args: readonly string[]) {
   try {
     const { values } = parseArgs({
       args,
@@ -29,7 +29,7 @@ function givenOptions(args: readonly string[]) {
   }
 }
 
-type Options = NonNullable<ReturnType<typeof givenOptions>>;
+type Options = NonNullable<ReturnType<typeof optionsIn>>;
 
 /**
  * Brings the schema up to date, or does what an option says.
@@ -47,7 +47,7 @@ export async function runMigration(
     stderr.write(`${line}\n`);
     return 1;
   };
-  const options = givenOptions(args);
+  const options = optionsIn(args);
   if (options === undefined) return fail(USAGE);
   if (options.help === true) {
     say(USAGE);

@@ -40,8 +40,8 @@ export function signToken(
       return 0;
     }
     const config = readTokens(env);
-    const { secret, from } = signing(config.key);
-    const token = signed(request, config, secret);
+    const { secret, from } = signingSecretOf(config.key);
+    const token = tokenFor(request, config, secret);
     stderr.write(`Signed with ${from}.\n`);
     stdout.write(`${token}\n`);
     return 0;
@@ -59,12 +59,12 @@ interface TokenRequest {
   readonly ttlSeconds: number;
 }
 
-function signed(
+function tokenFor(
   { scope, sub, ttlSeconds }: TokenRequest,
   { issuers: [issuer = ''], audiences: [audience = ''], scopeClaims }: TokenConfig,
   secret: string,
 ): string {
-  return jwt.sign(holding(scopeClaims, scope), createSecretKey(Buffer.from(secret)), {
+  return jwt.sign(claimWithScopes(scopeClaims, scope), createSecretKey(Buffer.from(secret)), {
     algorithm: 'HS256',
     subject: sub,
     issuer,
@@ -73,8 +73,8 @@ function signed(
   });
 }
 
-/** The claims with these scopes in the first of the claims that the service reads scopes from. */
-function holding([claim]: TokenConfig['scopeClaims'], scope: string): object {
+/** The first of the claims that the service reads scopes from, with these scopes. */
+function claimWithScopes([claim]: TokenConfig['scopeClaims'], scope: string): object {
   const inside = (claim?.path ?? []).reduceRight<unknown>((value, member) => ({ [member]: value }), scope);
   return inside as object;
 }
@@ -98,9 +98,9 @@ function readTokenRequest(
   if (kept.length > 0) throw misused(`npm has kept ${kept.join(' and ')} for itself: write -- before them.`);
   const { scope = '', sub, ttl, help } = parseArgs({ args, options: OPTIONS }).values;
   if (help === true) return undefined;
-  const scopes = scope.split(' ').filter((each) => each !== '');
+  const scopes = scope.split(' ').filter((word) => word !== '');
   if (scopes.length === 0) throw misused('--scope is missing.');
-  const unread = scopes.find((each) => !known.includes(each));
+  const unread = scopes.find((name) => !known.includes(name));
   if (unread !== undefined) {
     const allowed = known.join(' and ');
     throw misused(`No method asks for the scope ${JSON.stringify(unread)}; there are ${allowed}.`);
@@ -123,7 +123,7 @@ function keptByNpm(args: readonly string[], env: NodeJS.ProcessEnv): string[] {
 }
 
 /** The signing secret, and a description of its origin. @throws Error when the service has only public keys */
-function signing(key: TokenKey): { readonly secret: string; readonly from: string } {
+function signingSecretOf(key: TokenKey): { readonly secret: string; readonly from: string } {
   if (key.kind === 'local')
     return {
       secret: localSecret(key.file),

@@ -36,7 +36,7 @@ export const target: Kind<string> = (text) => {
   const [, name] = /^dns:(?:\/\/[^/]*\/)?(.*)$/.exec(text) ?? [];
   const [, list] = /^ipv[46]:(.*)$/.exec(text) ?? [];
   const addresses = list?.split(',') ?? [name ?? text];
-  if (UNIX_SOCKET.test(text) || addresses.every((each) => splitAddress(each) !== undefined)) return text;
+  if (UNIX_SOCKET.test(text) || addresses.every((item) => splitAddress(item) !== undefined)) return text;
   throw unusableValue(
     text,
     `must be ${ADDRESS_FORM}, dns:///host:port, unix:/path, or several addresses as in ipv4:10.0.0.1:50051,10.0.0.2:50051`,
@@ -44,9 +44,9 @@ export const target: Kind<string> = (text) => {
 };
 
 /** Whether both are the same address, and not any free port. */
-export function isSame(one: HostAndPort | undefined, other: HostAndPort | undefined): boolean {
-  if (one === undefined || other === undefined || one.port === 0) return false;
-  return one.port === other.port && one.host.toLowerCase() === other.host.toLowerCase();
+export function isSameAddress(a: HostAndPort | undefined, b: HostAndPort | undefined): boolean {
+  if (a === undefined || b === undefined || a.port === 0) return false;
+  return a.port === b.port && a.host.toLowerCase() === b.host.toLowerCase();
 }
 
 /** The parts of `host:port`; the host may be an IPv6 address in brackets. */

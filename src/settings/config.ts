@@ -1,4 +1,4 @@
-import { type HostAndPort, isSame, splitAddress } from './addresses.js';
+import { type HostAndPort, isSameAddress, splitAddress } from './addresses.js';
 import type { Database } from './database-url.js';
 import { SettingsReader } from './reader.js';
 import type { SettingName } from './table.js';
@@ -168,7 +168,7 @@ function opsOf(
   protocols: readonly ('GRPC_ADDRESS' | 'HTTP_ADDRESS')[],
 ): HostAndPort | undefined {
   const addressIn = (name: SettingName) => splitAddress(settings.text(name) ?? '');
-  const protocol = protocols.find((name) => isSame(addressIn('OPS_ADDRESS'), addressIn(name)));
+  const protocol = protocols.find((name) => isSameAddress(addressIn('OPS_ADDRESS'), addressIn(name)));
   if (protocol !== undefined)
     settings.refuseValue('OPS_ADDRESS', `must differ from ${protocol}, which is public`);
   return settings.get('OPS_ADDRESS');

@@ -44,7 +44,7 @@ export function parseDatabaseUrl(text: string): Database {
 function parseMysqlUrl(text: string): MysqlDatabase {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'mysql:' || url.hostname === '' || url.hash !== '') throw new Error(WRONG_FORM);
-  const database = decoded(url.pathname.slice(1));
+  const database = decodeComponent(url.pathname.slice(1));
   if (database === '' || database.includes('/')) throw new Error(WRONG_FORM);
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   checkParameters(url.searchParams);
@@ -58,15 +58,15 @@ function parseMysqlUrl(text: string): MysqlDatabase {
     host,
     port: url.port === '' ? MYSQL_PORT : Number(url.port),
     socket,
-    user: decoded(url.username),
-    password: decoded(url.password),
+    user: decodeComponent(url.username),
+    password: decodeComponent(url.password),
     database,
     tls: mysqlTlsOf(url.searchParams),
     exposed: !url.searchParams.has('ssl-mode') && !isLoopback(host),
   };
 }
 
-function decoded(text: string): string {
+function decodeComponent(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

@@ -68,7 +68,7 @@ export const secretFile: Kind<string> = (name) => {
 export function secretsIn(content: Buffer): string[] {
   const lines = content.toString().split('\n');
   const secrets = lines.map((line) => line.trim()).filter((line) => line !== '');
-  const short = secrets.findIndex((each) => Buffer.byteLength(each) < SECRET_MIN_BYTES);
+  const short = secrets.findIndex((line) => Buffer.byteLength(line) < SECRET_MIN_BYTES);
   if (short >= 0)
     throw new Error(
       `Secret ${short + 1} must be at least ${SECRET_MIN_BYTES} bytes; got ${Buffer.byteLength(secrets[short] ?? '')}.`,

@@ -26,7 +26,7 @@ const SUPPORTED: Readonly<Record<string, readonly string[]>> = {
 /** The variables of OpenTelemetry with a value that has no effect. An empty one counts as unset. */
 export function unsupportedTraceVariables(env: NodeJS.ProcessEnv): string[] {
   return Object.entries(SUPPORTED).flatMap(([name, values]) => {
-    const given = (env[name] ?? '').split(',').map((each) => each.trim().toLowerCase());
-    return given.every((each) => each === '' || values.includes(each)) ? [] : [name];
+    const words = (env[name] ?? '').split(',').map((word) => word.trim().toLowerCase());
+    return words.every((word) => word === '' || values.includes(word)) ? [] : [name];
   });
 }
