@@ -17,6 +17,7 @@ describe('a name that is echoed to the client', () => {
     { name: 'short', echo: 'short', why: 'it is short' },
     { name: 'x'.repeat(64), echo: 'x'.repeat(64), why: 'it is not longer than 64 characters' },
     { name: 'x'.repeat(65), echo: `${'x'.repeat(64)}…`, why: 'it is cut after 64 characters' },
+    { name: '📚'.repeat(64), echo: '📚'.repeat(64), why: 'characters count, not code units' },
     { name: '📚'.repeat(65), echo: `${'📚'.repeat(64)}…`, why: 'no character is cut in two' },
     { name: 'a\ud800b', echo: 'a\ufffdb', why: 'a lone surrogate is not a character' },
   ])('is $echo: $why', ({ name, echo }) => {

@@ -99,6 +99,7 @@ describe('JSON text', () => {
     ['["é😀", \u00a01]', '"\u00a0" at line 1, column 8'],
     ['["a\\x"]', '"\\\\" at line 1, column 4'],
     ['["a\n"]', '"\\n" at line 1, column 4'],
+    ['["\\u00e9\\u00g9"]', '"\\\\" at line 1, column 9'],
     ['["\\"', 'end at line 1, column 5'],
   ])('is refused with the place where it is malformed: %j', (text, unexpected) => {
     expect(() => JSON.parse(text) as unknown).toThrow(SyntaxError);
@@ -168,6 +169,7 @@ describe('JSON text', () => {
     ['a fraction', '{"sint64Value":9007199254740.993E+3}', { sint64Value: '9007199254740993' }],
     ['a tenth', '{"sint64Value":90071992547409930e-1}', { sint64Value: '9007199254740993' }],
     ['a fraction', '{"sint64Value":9007199254740993.0}', { sint64Value: '9007199254740993' }],
+    ['the number of an enum', '{"genre":20e-1}', { genre: 2 }],
     ['a wrapper', '{"int64Wrapper":9007199254740993}', { int64Wrapper: '9007199254740993' }],
     [
       'a nested field',

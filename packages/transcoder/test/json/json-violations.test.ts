@@ -1,6 +1,7 @@
 import type { JsonValue } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { StrictJson } from '../../src/json/json-input.js';
+import { parseJsonText } from '../../src/json/json-text.js';
 import { Violations } from '../../src/json/violations.js';
 import { messageType, registry } from '../support/library-contract.js';
 import { wrongField } from '../support/refusal.js';
@@ -139,5 +140,42 @@ describe('the violations of a JSON value', () => {
     ],
   ])('say what is allowed, then what came: %j', (json, description) => {
     expect([...violations(json)]).toMatchObject([{ description }]);
+  });
+});
+
+describe('the mistakes of a text', () => {
+  const inText = (text: string, options = {}): string[] => {
+    const violations = new Violations();
+    new StrictJson(registry, options).readMessage(schema, parseJsonText(Buffer.from(text)), violations);
+    return [...violations].map(({ field, description }) => `${field}: ${description}`);
+  };
+
+  it('are listed beside those of fields, in the order of the text', () => {
+    expect(inText('{"int32Value":"x","stringValue":"\\ud800","int32List":"\\ud800","a":1,"a":2}')).toEqual([
+      'int32_value: Must be a whole number from -2147483648 to 2147483647; got "x".',
+      'string_value: Must have only whole characters; got half of a surrogate pair.',
+      'int32_list: Must have only whole characters; got half of a surrogate pair.',
+      'a: Must be given once; got it again.',
+    ]);
+  });
+
+  it('are found in fields that are ignored', () => {
+    const text = '{"noField":{"a":[1,1e400],"b":1e3,"c":"\\ud800"}}';
+    expect(inText(text, { ignoreUnknown: true })).toEqual([
+      'noField.a[1]: Must be a number within double precision; got 1e400.',
+      'noField.c: Must have only whole characters; got half of a surrogate pair.',
+    ]);
+  });
+
+  it.each([
+    ['fields', (many: string) => `{${many.replaceAll('"k', '"noField')}}`],
+    ['the entries of a map', (many: string) => `{"stringMap":{${many}}}`],
+    ['the members of a Struct', (many: string) => `{"struct":{${many}}}`],
+    ['the items of a list', (many: string) => `{"stringList":[${many.replaceAll(/"k[0-9]+":/g, '')}]}`],
+    ['the items of a Value', (many: string) => `{"value":[${many.replaceAll(/"k[0-9]+":/g, '')}]}`],
+  ])('are as many as a response shows, although more are in %s', (_, whole) => {
+    const many = Array.from({ length: 150 }, (_item, index) => `"k${index}":1e400`).join();
+    expect(inText(whole(many))).toHaveLength(100);
+    expect(inText(`{"noField":${whole(many)}}`, { ignoreUnknown: true })).toHaveLength(100);
   });
 });

@@ -300,6 +300,34 @@ describe('a request message', () => {
     expect(`${field}: ${description}`).toBe(says);
   });
 
+  it('is refused if path or query give another member of a oneof than the body, also one that is ignored', () => {
+    const ignoring = new RequestMessages(registry, { ignoreUnknown: true });
+    const descriptions = (bound: Binding, path: string, query: string, json: JsonValue): string[] => {
+      const parts = { segments: path.split('/').slice(1), query, body: json };
+      return refusal(() => ignoring.read(bound, parts))
+        .violations()
+        .map(({ field, description }) => `${field}: ${description}`);
+    };
+    const inPath = binding('/{first_choice}', '*');
+    const inQuery = binding('/a', 'null_choice');
+    expect(descriptions(inPath, '/a', '', { second_choice: 1 })).toEqual([
+      'first_choice: Must be given without "second_choice"; got both.',
+    ]);
+    expect(descriptions(inPath, '/a', '', { nullChoice: 'NEW_NAME' })).toEqual([
+      'first_choice: Must be given without "nullChoice"; got both.',
+    ]);
+    expect(descriptions(inQuery, '/a', 'firstChoice=a', 'NEW_NAME')).toEqual([
+      'first_choice: Must be given without "nullChoice"; got both.',
+    ]);
+  });
+
+  it('is refused if the bytes of path and body differ, although both are the same text in UTF-8', () => {
+    const json = { bytesValue: '/g==' };
+    expect(wrongFields(() => read({ template: '/{bytes_value}', body: '*', path: '/_w', json }))).toEqual([
+      'bytes_value',
+    ]);
+  });
+
   it('is refused if the body has both names of a field, even if they repeat the path', () => {
     const json = { string_value: 'a', stringValue: 'a' };
     expect(wrongFields(() => read({ template: '/{string_value}', body: '*', path: '/a', json }))).toEqual([
