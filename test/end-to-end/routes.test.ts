@@ -34,7 +34,8 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
   let service: Service;
 
   beforeAll(async () => {
-    service = await startServiceOn(engine, { topology });
+    // A busy machine takes longer than five seconds for 50 calls at once.
+    service = await startServiceOn(engine, { topology, settings: { DEADLINE_MS: '60000' } });
   });
 
   afterAll(() => service.close());
