@@ -95,7 +95,7 @@ export class HttpFailure extends Error {
   }
 }
 
-export function firstViolations(violations: Iterable<FieldViolation>): FieldViolation[] {
+function firstViolations(violations: Iterable<FieldViolation>): FieldViolation[] {
   const first: FieldViolation[] = [];
   for (const violation of violations) {
     first.push(violation);

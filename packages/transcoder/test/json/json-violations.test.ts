@@ -159,6 +159,16 @@ describe('the mistakes of a text', () => {
     ]);
   });
 
+  it('do not include a long number, which may be of the wrong kind', () => {
+    expect(
+      inText('{"stringValue":1e21,"bytesValue":1,"stringList":1e21,"floatValue":1e2,"doubleValue":1.5}'),
+    ).toEqual([
+      'string_value: Must be a string; got a number.',
+      'bytes_value: Must be a string in base64; got a number.',
+      'string_list: Must be an array; got a number.',
+    ]);
+  });
+
   it('are found in fields that are ignored', () => {
     const text = '{"noField":{"a":[1,1e400],"b":1e3,"c":"\\ud800"}}';
     expect(inText(text, { ignoreUnknown: true })).toEqual([
