@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -494,6 +495,53 @@ describe('a method whose call ends early', () => {
     end(cancellation);
     await reply;
     expect(signal?.aborted).toBe(true);
+  });
+});
+
+describe('a call that ends while the guard waits for keys', () => {
+  it.each([
+    ['its deadline passes', 1, (): undefined => undefined],
+    [
+      'its client cancels',
+      60_000,
+      (caller: Caller) => {
+        caller.go();
+      },
+    ],
+  ])('is not continued when the keys arrive: %s', async (_, deadlineMs, end) => {
+    const ran: string[] = [];
+    const keys = new EventEmitter();
+    const waiting: Authenticator = {
+      authenticate: async (authorization) => {
+        await once(keys, 'fetched');
+        return authenticator.authenticate(authorization);
+      },
+    };
+    const method: BytesMethod = {
+      path: PATH,
+      access: { scope: 's' },
+      decode: (message) => {
+        ran.push('decoded');
+        return message;
+      },
+      cached: () => {
+        ran.push('looked up');
+        return undefined;
+      },
+      handle: () => {
+        ran.push('handled');
+        return ANSWER;
+      },
+    };
+    const options = { authenticator: waiting, deadlineMs };
+    const pipeline = loggedPipeline([method], options, pino({ level: 'silent' }));
+    const cancellation = new Caller();
+    const reply = pipeline(callOf({ cancellation }));
+    end(cancellation);
+    await reply;
+    keys.emit('fetched');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(ran).toEqual([]);
   });
 });
 
