@@ -18,7 +18,7 @@ import {
   type Reply,
   REQUEST_ID,
 } from './call.js';
-import { asFailure, FAILURES, overloadFailure, statusReply } from './failures.js';
+import { asFailure, FAILURES, statusReply } from './failures.js';
 import { Limiter } from './limiter.js';
 
 /**
@@ -198,8 +198,7 @@ function limitCalls({ maxCalls }: StepOptions): Interceptor {
   return (context, next) => {
     // A health check is never refused.
     if (context.method?.access === 'public') return next(context);
-    const whyNot = underWay.acquire();
-    if (whyNot !== undefined) throw overloadFailure(whyNot);
+    if (!underWay.acquire()) throw underWay.failure;
 
     let reply: Reply | Promise<Reply> | undefined;
     try {
