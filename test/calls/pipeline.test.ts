@@ -160,6 +160,25 @@ describe('the guard', () => {
     await expect(pipelineOf({})(callOf({ message }))).resolves.toMatchObject({ code: status.OK });
   });
 
+  it.each([
+    [
+      'throws',
+      (): never => {
+        throw new Error('secret');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('secret'))],
+  ])('fails with INTERNAL, without detail, when the authenticator %s', async (_, authenticate) => {
+    const lines: unknown[] = [];
+    const logger = pino({}, { write: (line) => lines.push(JSON.parse(line)) });
+    const method = bytesMethod(PATH, { scope: 's' }, () => ANSWER);
+    const reply = await loggedPipeline([method], { authenticator: { authenticate } }, logger)(callOf());
+    expect(reply).toMatchObject({ code: status.INTERNAL, details: 'An internal error occurred.' });
+    expect(lines).toContainEqual(
+      expect.objectContaining({ err: expect.objectContaining({ message: 'secret' }) as unknown }),
+    );
+  });
+
   it('ends an auth-only call that it admits, without running the method, so that nobody takes it for a success', async () => {
     const pipeline = pipelineOf({ handle: () => Promise.reject(new Error('ran')) });
     const reply = await pipeline(callOf({ keys: { 'x-auth-only': '1' } }));
