@@ -17,8 +17,8 @@ const CLOCK_TOLERANCE_S = 5;
 /** Identifies the caller. */
 export interface Authenticator {
   /**
-   * Checks the `authorization` of a request, as received; empty if there is none. Never throws or rejects. Asynchronous
-   * only when it waits for keys from a URL.
+   * Checks the `authorization` of a request, as received; empty if there is none. Whatever is sent, it neither throws
+   * nor rejects; only a fault of the service may do so. Asynchronous only when it waits for keys from a URL.
    */
   authenticate(authorization: string): AuthResult | Promise<AuthResult>;
 }
@@ -50,12 +50,17 @@ interface AuthenticatorOptions extends ClaimNames {
  */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { issuers, audiences, now = Date.now } = options;
-  const [issuer = '', ...otherIssuers] = issuers;
   if (issuers.length === 0 || issuers.includes('')) throw new Error('The issuer is empty.');
   if (audiences.length === 0 || audiences.includes('')) throw new Error('The audience is empty.');
   const findKeys = openKeys(options.key);
+  // A copy whose type shows that there is one, as jsonwebtoken's types demand.
+  const issuer = [...issuers] as [string, ...string[]];
 
-  /** Why the key does not verify the token, as a sentence; undefined if it does. */
+  /**
+   * Why the key does not verify the token, as a sentence; undefined if it does.
+   *
+   * @throws the library's error if no token can bring it about
+   */
   function faultBy(trusted: TrustedKey, token: string, signatureBytes: number): string | undefined {
     const { key, algorithms } = trusted;
     if (trusted.signatureBytes !== undefined && trusted.signatureBytes !== signatureBytes)
@@ -63,10 +68,12 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
     const clock = { clockTimestamp: now() / 1000, clockTolerance: CLOCK_TOLERANCE_S };
     try {
-      jsonwebtoken.verify(token, key, { algorithms, issuer: [issuer, ...otherIssuers], ...clock });
+      jsonwebtoken.verify(token, key, { algorithms, issuer, ...clock });
       return undefined;
     } catch (error) {
-      return explain(error);
+      const fault = faultNamedBy(error);
+      if (fault === undefined) throw error;
+      return fault;
     }
   }
 
@@ -78,7 +85,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   ): string | undefined {
     for (const key of keys) {
       const fault = faultBy(key, token, signatureBytes);
-      // Any other fault lies in the token itself, so the other keys would not accept it either.
+      // Any other fault lies in the token itself, since jsonwebtoken checks the claims only of a signature that is valid.
       if (fault !== WRONG_SIGNATURE) return fault;
     }
     return WRONG_SIGNATURE;
@@ -134,13 +141,20 @@ function findAmong(keys: readonly TrustedKey[]): FindKeys {
 const EXPIRED = 'The token has expired.';
 const WRONG_SIGNATURE = "The token's signature is not valid.";
 
-/** Replaces jsonwebtoken's messages, some of which name the expected issuer. */
-function explain(error: unknown): string {
+/**
+ * The fault of a token for which jsonwebtoken has refused it, as a sentence without the library's words, some of which
+ * name the expected issuer. Undefined for any other error: what else a token may have wrong was checked before, so the
+ * service is at fault.
+ */
+function faultNamedBy(error: unknown): string | undefined {
   if (error instanceof jsonwebtoken.TokenExpiredError) return EXPIRED;
   if (error instanceof jsonwebtoken.NotBeforeError) return 'The token is not valid yet.';
-  // jsonwebtoken's other errors differ only in their messages, which its documentation lists.
-  const message = error instanceof jsonwebtoken.JsonWebTokenError ? error.message : '';
+  if (!(error instanceof jsonwebtoken.JsonWebTokenError)) return undefined;
+
+  // The library's other errors differ only in their messages, which its documentation lists.
+  const { message } = error;
+  if (message === 'invalid signature') return WRONG_SIGNATURE;
   if (message === 'jwt signature is required') return 'The token has no signature.';
   if (message.startsWith('jwt issuer invalid')) return "The token's iss claim is not the expected issuer.";
-  return WRONG_SIGNATURE;
+  return undefined;
 }

@@ -6,8 +6,10 @@ export interface TrustedKey {
   readonly key: KeyObject;
   readonly algorithms: Algorithm[];
   /**
-   * The length of an RSA key's signatures, in bytes: that of the modulus (RFC 8017, section 8.1.2). OpenSSL also
-   * accepts a signature without its leading zeros. If undefined, the length is not checked.
+   * The length of a public key's signatures, in bytes; undefined for a secret, whose signatures are compared whole.
+   *
+   * - RSA: that of the modulus (RFC 8017, section 8.1.2). OpenSSL also accepts a signature without its leading zeros.
+   * - EC: that of two coordinates (RFC 7518, section 3.4). jsonwebtoken fails for another length, as for a bad key.
    */
   readonly signatureBytes?: number;
 }
@@ -22,11 +24,12 @@ const RSA_MIN_BITS = 2048;
 const PUBLIC_KEY_PEM = /^-----BEGIN (?<label>(?:RSA )?PUBLIC KEY)-----[^-]+-----END \k<label>-----$/;
 
 /** RFC 7518, section 3.4. */
-const ALGORITHM_OF_CURVE: ReadonlyMap<unknown, Algorithm> = new Map([
-  ['prime256v1', 'ES256'],
-  ['secp384r1', 'ES384'],
-  ['secp521r1', 'ES512'],
-]);
+const CURVES: ReadonlyMap<unknown, { readonly algorithm: Algorithm; readonly signatureBytes: number }> =
+  new Map([
+    ['prime256v1', { algorithm: 'ES256', signatureBytes: 64 }],
+    ['secp384r1', { algorithm: 'ES384', signatureBytes: 96 }],
+    ['secp521r1', { algorithm: 'ES512', signatureBytes: 132 }],
+  ]);
 
 /** RFC 7518, sections 3.3 and 3.5. */
 const RSA_ALGORITHMS: readonly Algorithm[] = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
@@ -34,7 +37,7 @@ const RSA_ALGORITHMS: readonly Algorithm[] = ['RS256', 'RS384', 'RS512', 'PS256'
 /** The algorithms that verify with a public key. */
 export const PUBLIC_KEY_ALGORITHMS: readonly Algorithm[] = [
   ...RSA_ALGORITHMS,
-  ...ALGORITHM_OF_CURVE.values(),
+  ...[...CURVES.values()].map(({ algorithm }) => algorithm),
 ];
 
 /** An HMAC key from the secret's UTF-8 bytes, whose number the settings have checked. */
@@ -61,11 +64,16 @@ export function trustPublicKey(pem: string): TrustedKey {
  * @throws Error when no algorithm allows a key of its type or length
  */
 export function trustKeyObject(key: KeyObject): TrustedKey {
-  const algorithms = algorithmsOf(key);
-  const { modulusLength } = { ...key.asymmetricKeyDetails };
-  return modulusLength === undefined
-    ? { key, algorithms }
-    : { key, algorithms, signatureBytes: Math.ceil(modulusLength / 8) };
+  const { asymmetricKeyType: type, asymmetricKeyDetails: { namedCurve, modulusLength = 0 } = {} } = key;
+  const curve = CURVES.get(namedCurve);
+  if (curve !== undefined)
+    return { key, algorithms: [curve.algorithm], signatureBytes: curve.signatureBytes };
+
+  if (type === 'ec') throw new Error('The curve of the EC key is not P-256, P-384 or P-521.');
+  if (type !== 'rsa') throw new Error(`The public key is of type ${String(type)}; it must be RSA or EC.`);
+  if (modulusLength < RSA_MIN_BITS)
+    throw new Error(`The RSA key has ${modulusLength} bits; at least ${RSA_MIN_BITS} are needed.`);
+  return { key, algorithms: [...RSA_ALGORITHMS], signatureBytes: Math.ceil(modulusLength / 8) };
 }
 
 function parsePublicKey(pem: string): KeyObject {
@@ -74,14 +82,4 @@ function parsePublicKey(pem: string): KeyObject {
   } catch (cause) {
     throw new Error('The public key in the PEM cannot be read.', { cause });
   }
-}
-
-function algorithmsOf(key: KeyObject): Algorithm[] {
-  const { asymmetricKeyType: type, asymmetricKeyDetails: { namedCurve, modulusLength = 0 } = {} } = key;
-  const algorithm = ALGORITHM_OF_CURVE.get(namedCurve);
-  if (algorithm !== undefined) return [algorithm];
-  if (type === 'ec') throw new Error('The curve of the EC key is not P-256, P-384 or P-521.');
-  if (type !== 'rsa') throw new Error(`The public key is of type ${String(type)}; it must be RSA or EC.`);
-  if (modulusLength >= RSA_MIN_BITS) return [...RSA_ALGORITHMS];
-  throw new Error(`The RSA key has ${modulusLength} bits; at least ${RSA_MIN_BITS} are needed.`);
 }

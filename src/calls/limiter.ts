@@ -1,3 +1,5 @@
+import type { Failure } from '../registry/failure.js';
+import type { CallReason } from './call.js';
 import { overloadFailure } from './failures.js';
 
 /** Limits how much is in progress at the same time, in all and for each key. */
@@ -9,7 +11,7 @@ export class Limiter {
   #count = 0;
 
   /**
-   * @param what is limited, for messages: `calls waiting`
+   * @param what names what is limited, for messages: `calls waiting`
    * @param mostOfKey the most of one key, which is a caller or a connection; default: no limit of its own
    */
   constructor(what: string, most: number, mostOfKey = most) {
@@ -19,28 +21,43 @@ export class Limiter {
   }
 
   /**
-   * Takes a place, which must be released with the same key.
+   * Takes a place if there is one. It must be released with the same key.
    *
-   * @returns undefined, or in a sentence why there is no place
+   * @returns whether there was one
    */
-  acquire(key?: string): string | undefined {
-    if (this.#count >= this.#most) return `It has ${this.#most} ${this.#what}.`;
+  acquire(key?: string): boolean {
+    if (this.#count >= this.#most) return false;
 
     if (key !== undefined) {
       const own = this.#ofKey.get(key) ?? 0;
-      if (own >= this.#mostOfKey) return `The caller has ${own} ${this.#what}.`;
+      if (own >= this.#mostOfKey) return false;
       this.#ofKey.set(key, own + 1);
     }
     this.#count++;
-    return undefined;
+    return true;
   }
 
-  release(key?: string): void {
-    this.#count--;
-    if (key === undefined) return;
+  /**
+   * The failure `OVERLOADED` for want of a place. Its message says whether the service ("It") has reached its limit, or
+   * the caller; a limiter whose keys are connections has a failure of its own.
+   */
+  get failure(): Failure<CallReason> {
+    const full = this.#count >= this.#most;
+    const why = full ? `It has ${this.#most}` : `The caller has ${this.#mostOfKey}`;
+    return overloadFailure(`${why} ${this.#what}.`);
+  }
 
-    const remaining = Number(this.#ofKey.get(key)) - 1;
-    if (remaining > 0) this.#ofKey.set(key, remaining);
+  /** @throws Error if no place was taken with the key: otherwise a mistake would raise the limit for good */
+  release(key?: string): void {
+    if (key !== undefined) this.#releaseOwn(key);
+    this.#count--;
+  }
+
+  #releaseOwn(key: string): void {
+    const own = this.#ofKey.get(key);
+    if (own === undefined) throw new Error('A place was released with a key that holds none.');
+
+    if (own > 1) this.#ofKey.set(key, own - 1);
     // So that the map does not grow with every key that there ever was.
     else this.#ofKey.delete(key);
   }
@@ -51,8 +68,7 @@ export class Limiter {
    * @throws Failure `OVERLOADED`, before the work begins
    */
   async run<T>(key: string, work: () => T | Promise<T>): Promise<T> {
-    const whyNot = this.acquire(key);
-    if (whyNot !== undefined) throw overloadFailure(whyNot);
+    if (!this.acquire(key)) throw this.failure;
 
     try {
       return await work();

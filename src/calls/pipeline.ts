@@ -18,12 +18,12 @@ import {
   type Reply,
   REQUEST_ID,
 } from './call.js';
-import { asFailure, FAILURES, overloadFailure, statusReply } from './failures.js';
+import { asFailure, FAILURES, statusReply } from './failures.js';
 import { Limiter } from './limiter.js';
 
 /**
  * Handles one call. Synchronous if nothing has to be awaited: a cached get takes a few microseconds, and a timer or a
- * promise for each step would cost more. Never throws or rejects.
+ * promise for each step would cost more. Never throws or rejects, provided that observers do not throw.
  */
 export type Pipeline = (call: Call) => Reply | Promise<Reply>;
 
@@ -43,7 +43,7 @@ export interface StepOptions extends Pick<
  */
 export function createSteps(options: StepOptions): readonly Interceptor[] {
   return [
-    // Before everything that handles a call: of one that has ended already, only observers take note.
+    // First: a call that has already ended is only observed.
     skipEnded,
     // Outside everything that may throw, so that any error becomes a status.
     sealFailures(options),
@@ -188,7 +188,7 @@ function cancelFailure(): Failure<CallReason> {
   return new Failure<CallReason>('CANCELLED', 'The caller cancelled the call.');
 }
 
-/** Limits all calls under way, those among them that are answered from memory. */
+/** Limits all calls under way, including those answered from memory. */
 function limitCalls({ maxCalls }: StepOptions): Interceptor {
   const underWay = new Limiter('calls under way', maxCalls);
   const release = (): void => {
@@ -198,8 +198,7 @@ function limitCalls({ maxCalls }: StepOptions): Interceptor {
   return (context, next) => {
     // A health check is never refused.
     if (context.method?.access === 'public') return next(context);
-    const whyNot = underWay.acquire();
-    if (whyNot !== undefined) throw overloadFailure(whyNot);
+    if (!underWay.acquire()) throw underWay.failure;
 
     let reply: Reply | Promise<Reply> | undefined;
     try {
@@ -214,12 +213,14 @@ function limitCalls({ maxCalls }: StepOptions): Interceptor {
 
 function guard({ authenticator }: StepOptions): Interceptor {
   return (context, next) => {
-    const { method, call } = context;
+    const { method, metadata, signal } = context;
     // An unknown method needs no token: the last step refuses the call.
     if (method === undefined || method.access === 'public') return next(context);
     const scope = method.access?.scope;
 
     const admit = (result: AuthResult): Reply | Promise<Reply> => {
+      // The call was answered while the guard waited for keys, so this failure reaches nobody.
+      if (signal.aborted) throw deadlineFailure();
       if (!result.ok) throw new Failure<CallReason>(result.reason, result.message, { cause: result.cause });
       const { caller } = result;
       // Before the scope is checked: the log line of a refused call names its caller, too.
@@ -234,7 +235,7 @@ function guard({ authenticator }: StepOptions): Interceptor {
       return next(context);
     };
 
-    const result = authenticator.authenticate(String(call.metadata.get(AUTHORIZATION)[0] ?? ''));
+    const result = authenticator.authenticate(String(metadata.get(AUTHORIZATION)[0] ?? ''));
     return result instanceof Promise ? result.then(admit) : admit(result);
   };
 }
@@ -275,7 +276,7 @@ function limitWaiting({ maxWaitingCalls }: StepOptions): Interceptor {
 
   return (context, next) => {
     const { caller } = context;
-    // A public method waits for nothing.
+    // A public method waits for nothing, and an unknown one is refused at once.
     if (caller === undefined) return next(context);
     return waiting.run(caller.subject, () => next(context));
   };

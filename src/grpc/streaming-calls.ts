@@ -48,7 +48,7 @@ export class StreamingCalls {
    */
   begin(call: StreamingCall, failureBeyondLimit: () => Failure<CallReason>): boolean {
     const peer = call.getPeer();
-    const full = this.#limiter.acquire(peer) !== undefined;
+    const full = !this.#limiter.acquire(peer);
     const onEnd = this.#observe(call.getPath());
     this.#open.set(call, (...end) => {
       if (!full) this.#limiter.release(peer);

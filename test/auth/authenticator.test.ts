@@ -3,6 +3,7 @@ import fc from '../support/fast-check.js';
 import jsonwebtoken from 'jsonwebtoken';
 import { describe, expect, it } from 'vitest';
 import { createAuthenticator } from '../../src/auth/authenticator.js';
+import type { TrustedKey } from '../../src/auth/keys.js';
 import { judge, SECRET, signed } from './secret-authenticator.js';
 import { ACCEPTED, AUDIENCE, CLAIMS, compact, ISSUER, NOW, signJwt, zeroFirst } from './sign-jwt.js';
 
@@ -123,6 +124,15 @@ describe('an authenticator', () => {
     expect(await expiring(NOW - 4.3)).toMatchObject({ ok: true });
     expect(await expiring(NOW - 4.5)).toMatchObject({ message: 'The token has expired.' });
   });
+});
+
+it('an authenticator whose key cannot verify at all throws, rather than blame the token', () => {
+  const mismatched: TrustedKey = { key: RSA.publicKey, algorithms: ['ES256'] };
+  const find = () => [mismatched] as const;
+  const subject = createAuthenticator({ key: { kind: 'keySet', keySet: { find } }, ...ACCEPTED });
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const token = signJwt(privateKey, { alg: 'ES256' }, CLAIMS);
+  expect(() => subject.authenticate(`Bearer ${token}`)).toThrow('"alg" parameter for "rsa" key type');
 });
 
 describe('an authenticator returns a result, without throwing, for', () => {

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { Metadata, status } from '@grpc/grpc-js';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -157,6 +158,25 @@ describe('the guard', () => {
   it('admits a message of 64 KiB', async () => {
     const message = new Uint8Array(65_536);
     await expect(pipelineOf({})(callOf({ message }))).resolves.toMatchObject({ code: status.OK });
+  });
+
+  it.each([
+    [
+      'throws',
+      (): never => {
+        throw new Error('secret');
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('secret'))],
+  ])('fails with INTERNAL, without detail, when the authenticator %s', async (_, authenticate) => {
+    const lines: unknown[] = [];
+    const logger = pino({}, { write: (line) => lines.push(JSON.parse(line)) });
+    const method = bytesMethod(PATH, { scope: 's' }, () => ANSWER);
+    const reply = await loggedPipeline([method], { authenticator: { authenticate } }, logger)(callOf());
+    expect(reply).toMatchObject({ code: status.INTERNAL, details: 'An internal error occurred.' });
+    expect(lines).toContainEqual(
+      expect.objectContaining({ err: expect.objectContaining({ message: 'secret' }) as unknown }),
+    );
   });
 
   it('ends an auth-only call that it admits, without running the method, so that nobody takes it for a success', async () => {
@@ -494,6 +514,53 @@ describe('a method whose call ends early', () => {
     end(cancellation);
     await reply;
     expect(signal?.aborted).toBe(true);
+  });
+});
+
+describe('a call that ends while the guard waits for keys', () => {
+  it.each([
+    ['its deadline passes', 1, (): undefined => undefined],
+    [
+      'its client cancels',
+      60_000,
+      (caller: Caller) => {
+        caller.go();
+      },
+    ],
+  ])('is not continued when the keys arrive: %s', async (_, deadlineMs, end) => {
+    const ran: string[] = [];
+    const keys = new EventEmitter();
+    const waiting: Authenticator = {
+      authenticate: async (authorization) => {
+        await once(keys, 'fetched');
+        return authenticator.authenticate(authorization);
+      },
+    };
+    const method: BytesMethod = {
+      path: PATH,
+      access: { scope: 's' },
+      decode: (message) => {
+        ran.push('decoded');
+        return message;
+      },
+      cached: () => {
+        ran.push('looked up');
+        return undefined;
+      },
+      handle: () => {
+        ran.push('handled');
+        return ANSWER;
+      },
+    };
+    const options = { authenticator: waiting, deadlineMs };
+    const pipeline = loggedPipeline([method], options, pino({ level: 'silent' }));
+    const cancellation = new Caller();
+    const reply = pipeline(callOf({ cancellation }));
+    end(cancellation);
+    await reply;
+    keys.emit('fetched');
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(ran).toEqual([]);
   });
 });
 
