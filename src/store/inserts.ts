@@ -156,9 +156,13 @@ export class Inserts {
 }
 
 /** The look-up of what may stand in the way of an insert: its own row, too, which an earlier attempt may have stored. */
-function lookUpOf({ record: { route, caller, idempotencyKey, shape }, signal, captured }: Insert): LookUp {
+function lookUpOf({
+  record: { route, caller, idempotencyKey, shape },
+  signal,
+  capturedByEach,
+}: Insert): LookUp {
   const key = idempotencyKey === undefined ? undefined : { caller, idempotencyKey };
-  return { values: { id: route.id, key, shape }, signal, captured };
+  return { values: { id: route.id, key, shape }, signal, capturedByEach };
 }
 
 /** The outcome of an insert beside stored routes, if they decide it. A key is checked before the shape. */

@@ -85,7 +85,7 @@ export class KnexRouteStore implements RouteStore {
 
   /** A call that starts to wait, with what the observers capture of it. */
   #servedCall(signal: Signal | undefined): ServedCall {
-    return { signal, captured: this.#observers.capture() };
+    return { signal, capturedByEach: this.#observers.capture() };
   }
 
   /** Reads the routes of all finds with one statement; the results are in the order of the finds. */

@@ -8,7 +8,7 @@ import { ENGINES } from './engines/engines.js';
 import { discard } from './pool.js';
 import type { Row } from './route-columns.js';
 import { insertOf, selectOfIds, selectOfValues, type UniqueValues } from './route-sql.js';
-import type { SentStatement, ServedCall, StatementObservers } from './statement-observers.js';
+import type { ServedCall, StatementFacts, StatementObservers } from './statement-observers.js';
 
 /** The time limit of a health check once it is sent, in milliseconds; its connection is then discarded. */
 const CHECK_LIMIT_MS = 2_000;
@@ -222,9 +222,9 @@ export class RouteStatements {
     connection: object,
     text: string,
     calls: readonly ServedCall[],
-    statement: SentStatement,
+    facts: StatementFacts,
   ): Promise<unknown> {
-    const end = this.#observers.begin(statement, calls);
+    const end = this.#observers.begin(facts, calls);
     try {
       const answer: unknown = await this.#knex.raw(text).connection(connection);
       end();
