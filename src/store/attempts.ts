@@ -7,8 +7,8 @@ import { classify } from './driver-errors.js';
  */
 export const MAX_ATTEMPTS = 10;
 /**
- * The longest pause after the first attempt, in milliseconds: a deadlock is over by then. The limit doubles
- * with each attempt.
+ * The longest pause after the first attempt, in milliseconds: a deadlock is over by then. It doubles with each further
+ * attempt.
  */
 const FIRST_PAUSE_MS = 10;
 /** The upper limit of a pause, in milliseconds, so that the last attempts come in time for the waiting calls. */
@@ -17,8 +17,9 @@ const LONGEST_PAUSE_MS = 1_000;
 /**
  * Retries a statement while a retry may succeed. Sending a statement that was already executed must do no harm.
  *
- * @param send receives the number of the attempt, from 1; throws to stop retrying when no caller waits any longer
- * @param isAway whether no retry is worth its wait
+ * @param send receives the number of the attempt, from 1. When no caller waits any longer, it throws
+ *   `CancelledBeforeSend`, which is never retried.
+ * @param isAway whether the database is known to be away, so that a retry would only keep the callers waiting
  * @param pauseOf how long to pause after an attempt, in milliseconds
  */
 export async function inAttempts<Answer>(
@@ -38,7 +39,8 @@ export async function inAttempts<Answer>(
 
 function isWorthRetrying(error: unknown, attempt: number): boolean {
   const { retry } = classify(error);
-  // A database that is unreachable at the first attempt is reported at once.
+  // At the first attempt, an unreachable database is reported immediately; after a lost connection, it may be failing
+  // over.
   return retry === 'at once' || (retry === 'when reached' && attempt > 1);
 }
 

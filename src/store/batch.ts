@@ -1,9 +1,10 @@
 import type { Signal } from '../registry/route-store.js';
 
-/** An entry that waits for the database until its signal is aborted. */
+/** A call that waits for the database. */
 export interface Waiting {
+  /** Once it is aborted, the call is no longer wanted, and is rejected when its turn comes to be sent. */
   readonly signal: Signal | undefined;
-  /** The bytes that it takes in a statement; default: few. */
+  /** The bytes that it takes in a statement; default: 0, for calls that are always short. */
   readonly bytes?: number;
 }
 
@@ -21,7 +22,7 @@ export class CancelledBeforeSend extends Error {
   }
 }
 
-/** The most bytes of one statement's entries: less than 1 MiB, the least `max_allowed_packet` in use. */
+/** The most bytes of one statement's entries, unless it has only one: less than 1 MiB, the least `max_allowed_packet` in use. */
 const MAX_BATCH_BYTES = 1_000_000;
 
 /** How many statements of one kind may run at a time. All kinds together have at most the connections of the pool. */
@@ -42,8 +43,9 @@ interface Queued<Entry, Outcome> {
 }
 
 /**
- * Combines calls that arrive while the database is busy into one batch. Otherwise, a call is sent at once. Those that
- * are no longer wanted when their batch is sent are left out.
+ * Combines calls into batches. While fewer statements run than may, calls are sent at the end of the event loop's
+ * iteration, together with all others that came in it. Otherwise, they wait and share a later batch. Those that are no
+ * longer wanted when their batch is sent are left out.
  *
  * @param run executes a batch of entries that are still wanted; resolves with an outcome, or an `Error`, for each entry
  *   in order
@@ -53,9 +55,14 @@ export function inBatches<Entry extends Waiting, Outcome>(
   run: (entries: readonly Entry[]) => Promise<readonly (Outcome | Error)[]>,
 ): (entry: Entry) => Promise<Outcome> {
   const queue: Queued<Entry, Outcome>[] = [];
+  /** How many statements run. */
   let underWay = 0;
-  /** How many entries at the head of the queue came in an earlier iteration of the event loop. */
+  /**
+   * How many entries at the head of the queue may start a batch, since the iteration of the event loop in which they came
+   * is over. Later entries join a batch, but do not start one.
+   */
   let ready = 0;
+  /** Whether the entries of this iteration will become ready at its end. */
   let scheduled = false;
 
   function sendReady(): void {

@@ -100,7 +100,7 @@ function sentenceOf(error: DriverError, database: string): string {
 export class UnfitSession extends Error {
   override readonly name = 'UnfitSession';
 
-  /** @param fault what is wrong with the sessions, as a clause without its subject */
+  /** @param fault what is wrong with the sessions: continues "Sessions of the database …" */
   constructor(fault: string) {
     super(`Sessions of the database ${fault}.`);
     delete this.stack;

@@ -4,7 +4,7 @@ import { engineOf } from './database.js';
 import { ENGINES } from './engines/engines.js';
 import { migrationStatus } from './migrations.js';
 import type { Bytes } from './route-columns.js';
-import { isOneOf, literal } from './route-sql.js';
+import { inCondition, literal } from './route-sql.js';
 import { inAttempts } from './attempts.js';
 
 /** The most rows of one statement: the calls of instances wait for those that it locks. */
@@ -62,7 +62,7 @@ async function countBatch(knex: Knex, rows: readonly Uncounted[]): Promise<void>
     if (!firsts.has(shape)) firsts.set(shape, id);
     return `when ${id} then ${firsts.get(shape) === id ? shape : id}`;
   });
-  const still = `where ${isOneOf(
+  const still = `where ${inCondition(
     'id',
     rows.map(({ id }) => literal(id)),
   )} and shape is null`;

@@ -10,7 +10,7 @@ import type { InsertAnswer, InsertCall, RouteStatements } from './statements.js'
 
 /** The most callers that are remembered for their repeats and duplicates. */
 const MAX_REMEMBERED = 10_000;
-/** How long each of them is remembered, in milliseconds. */
+/** How long each of them is remembered after its last one, in milliseconds. */
 const REMEMBERED_MS = 10_000;
 
 const INSERTED: InsertOutcome = { outcome: 'inserted' };
@@ -22,18 +22,20 @@ export interface Insert extends InsertCall {
 }
 
 /**
- * Inserts routes, and looks up what inserts meet. Inserts that come together form a batch, with one statement and one
- * commit. What one of them meets costs the others at most one look-up, and then goes its own way:
+ * Inserts routes, and says what became of each. Inserts that come together form a batch, with one statement and one
+ * commit:
  *
- * - A batch leaves out the repeats and duplicates of what is stored. A look-up tells its inserts what became of each.
- *   Those of a caller who had one of these lately are looked up before they join a batch, and so are those that come
- *   beside their first, once that has ended.
- * - A row that the database refuses for itself, or that waits for a lock, is found by sending the batch row by row. For
- *   a while, what has waited for a lock does not join others (`locked-rows.ts`).
+ * - A batch skips rows whose key or shape is stored already. Its calls then share one look-up, which tells each of them
+ *   its outcome.
+ * - The calls of a caller who had such a row in the last ten seconds are looked up before they join a batch. So is a call
+ *   with the key or the shape of an insert under way, once that one has ended.
+ * - If one row is refused, or waits for a lock in vain, the whole batch stores nothing, and each row is sent again alone.
+ *   A row that is likely to wait for a lock is sent alone from the start (`locked-rows.ts`).
  */
 export class Inserts {
   readonly #lookUps: LookUps;
   readonly #insertTogether: (insert: Insert) => Promise<InsertAnswer>;
+  /** The rows that go alone share four places. */
   readonly #insertAlone: (insert: Insert) => Promise<InsertAnswer>;
   /** The first insert under way of each key and shape. */
   readonly #underWay = new Map<string, Promise<InsertOutcome>>();
@@ -41,14 +43,15 @@ export class Inserts {
   readonly #conflictingCallers = new LRUCache<string, true>({
     max: MAX_REMEMBERED,
     ttl: REMEMBERED_MS,
+    // By default, lru-cache sets a timer to keep the time of day for 1 ms.
     ttlResolution: 0,
   });
   readonly #lockedRows = new LockedRows();
 
-  constructor(rows: RouteStatements, lookUps: LookUps) {
+  constructor(statements: RouteStatements, lookUps: LookUps) {
     this.#lookUps = lookUps;
-    const send = (inserts: readonly Insert[]) => rows.insert(inserts);
-    // The fixed cost of the statement exceeds that of its rows.
+    const send = (inserts: readonly Insert[]) => statements.insert(inserts);
+    // One at a time, so that more rows share a statement: its fixed cost exceeds that of its rows.
     this.#insertTogether = inBatches({ maxConcurrent: 1, maxConcurrentWhenFull: 4 }, send);
     this.#insertAlone = inBatches({ maxConcurrent: 4, maxBatch: 1 }, send);
   }
@@ -78,13 +81,16 @@ export class Inserts {
     }
   }
 
-  /** Sends an insert with others, unless it is likely to wait for a lock, and alone if that does not decide it. */
+  /**
+   * Sends an insert with others, unless it is likely to wait for a lock. Sends it alone if that has not been done, or does
+   * not decide its outcome.
+   */
   async #send(insert: Insert): Promise<InsertOutcome> {
     const { caller, shape } = insert.record;
     const row = { caller, shape, texts: uniqueTextsOf(insert.record) };
     let answer: InsertAnswer | undefined;
     try {
-      if (!this.#lockedRows.mayInclude(row)) {
+      if (!this.#lockedRows.isLikelyToWait(row)) {
         answer = await this.#insertTogether(insert);
         const outcome = await this.#outcomeAfter(answer, insert);
         if (outcome !== undefined) return outcome;
@@ -97,13 +103,14 @@ export class Inserts {
 
       throw answer.error ?? storeUnavailable(new Error('What stood in the way of a route is gone.'));
     } catch (error) {
-      // Its caller may have left before it was sent alone: then nobody knows whose lock it was.
+      // If it was sent alone, the lock was this row's. If only its batch was locked, and the caller left before that, the
+      // lock may have been this row's.
       if (answer?.kind === 'locked') this.#lockedRows.noteWait(row);
       throw error;
     }
   }
 
-  /** The outcome after a statement, if it is known. */
+  /** The outcome after a statement; undefined if it is open: the row is then sent alone, or, if it has been, fails. */
   async #outcomeAfter({ kind }: InsertAnswer, insert: Insert): Promise<InsertOutcome | undefined> {
     switch (kind) {
       case 'all':
@@ -118,8 +125,9 @@ export class Inserts {
   }
 
   /**
-   * The outcome that follows from what is stored, if any does. Asks the writer only if a reader's answer might be
-   * another one: a reader that lags behind may lack routes.
+   * The outcome that follows from what is stored; undefined if none does, or if no reader answers. Asks the writer only
+   * if a reader's answer might be wrong: a reader that lags behind may lack routes. Remembers whether the caller's next
+   * inserts should be looked up first.
    */
   async #outcomeReaderFirst(insert: Insert): Promise<InsertOutcome | undefined> {
     let found: FoundRoutes;
@@ -127,17 +135,21 @@ export class Inserts {
       found = await this.#lookUps.anywhere(lookUpOf(insert));
     } catch (error) {
       if (error instanceof CancelledBeforeSend) throw error;
-      // Behind a load balancer, this may be a reader's failure, which is none of the writer's. The caller's next inserts
-      // then go to the writer at once, and wait for no reader that fails.
+      // Whatever the error: it may be a reader's, or concern the row of another call that shares the look-up. If it concerns
+      // what this insert meets, the INSERT leaves its row out, and the look-up on the writer reports the error. Until its
+      // next conflict, the caller's inserts go to the writer, and wait for no reader that fails.
       this.#conflictingCallers.delete(insert.record.caller);
       return undefined;
     }
     const outcome = outcomeBeside(insert.record, found);
     this.#rememberConflict(insert, outcome);
-    return outcome === undefined || isCertain(outcome, insert) ? outcome : this.#outcomeOnWriter(insert);
+    return outcome !== undefined && mayBeRepeat(outcome, insert) ? this.#outcomeOnWriter(insert) : outcome;
   }
 
-  /** The outcome that follows from what is stored. If that cannot be read, the insert may be stored all the same. */
+  /**
+   * The outcome that follows from what is stored; undefined if none does. If that cannot be read, the insert may be stored
+   * all the same, so it is unavailable even if the database refuses the look-up for good.
+   */
   async #outcomeOnWriter(insert: Insert): Promise<InsertOutcome | undefined> {
     let found: FoundRoutes;
     try {
@@ -151,14 +163,19 @@ export class Inserts {
   }
 
   #rememberConflict({ record }: Insert, outcome: InsertOutcome | undefined): void {
-    if (outcome !== undefined && outcome !== INSERTED) this.#conflictingCallers.set(record.caller, true);
+    const isConflict = outcome !== undefined && outcome.outcome !== 'inserted';
+    if (isConflict) this.#conflictingCallers.set(record.caller, true);
   }
 }
 
 /** The look-up of what may stand in the way of an insert: its own row, too, which an earlier attempt may have stored. */
-function lookUpOf({ record: { route, caller, idempotencyKey, shape }, signal, captured }: Insert): LookUp {
+function lookUpOf({
+  record: { route, caller, idempotencyKey, shape },
+  signal,
+  capturedByEach,
+}: Insert): LookUp {
   const key = idempotencyKey === undefined ? undefined : { caller, idempotencyKey };
-  return { values: { id: route.id, key, shape }, signal, captured };
+  return { values: { id: route.id, key, shape }, signal, capturedByEach };
 }
 
 /** The outcome of an insert beside stored routes, if they decide it. A key is checked before the shape. */
@@ -173,12 +190,15 @@ function outcomeBeside(record: RouteRecord, found: FoundRoutes): InsertOutcome |
   return first === undefined ? undefined : { outcome: 'duplicate', id: first.id };
 }
 
-/** Whether this very route is stored, by an earlier attempt of the service or of a proxy that got no response. */
+/**
+ * Whether this very route is stored, by an earlier attempt of the service or of a proxy that got no response. The id alone
+ * does not tell: two processes with the same random state could make it twice, and then the later route is not stored.
+ */
 function isSame(stored: Route, route: Route): boolean {
   return sameDefinition(stored, route) && stored.createdAt.getTime() === route.createdAt.getTime();
 }
 
-/** Whether an outcome holds although some stored routes may be missing, such as the one that has the key. */
-function isCertain({ outcome }: InsertOutcome, { record }: Insert): boolean {
-  return outcome !== 'duplicate' || record.idempotencyKey === undefined;
+/** Whether a duplicate by shape may be a repeat after all, since the reader may lack the route that has its key. */
+function mayBeRepeat({ outcome }: InsertOutcome, { record }: Insert): boolean {
+  return outcome === 'duplicate' && record.idempotencyKey !== undefined;
 }

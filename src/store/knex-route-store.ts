@@ -34,7 +34,7 @@ export class KnexRouteStore implements RouteStore {
   readonly #refusesDuplicates: boolean;
   readonly #engine: Engine;
   readonly #observers: StatementObservers;
-  readonly #rows: RouteStatements;
+  readonly #statements: RouteStatements;
   readonly #lookUps: LookUps;
   readonly #inserts: Inserts;
   // A second statement is sent alongside the first as soon as a call is waiting.
@@ -46,9 +46,9 @@ export class KnexRouteStore implements RouteStore {
     this.#refusesDuplicates = duplicates === 'reject';
     this.#engine = ENGINES[engineOf(knex)];
     this.#observers = new StatementObservers(observers);
-    this.#rows = new RouteStatements(knex, this.#observers, isAway);
-    this.#lookUps = new LookUps(this.#rows);
-    this.#inserts = new Inserts(this.#rows, this.#lookUps);
+    this.#statements = new RouteStatements(knex, this.#observers, isAway);
+    this.#lookUps = new LookUps(this.#statements);
+    this.#inserts = new Inserts(this.#statements, this.#lookUps);
   }
 
   async insert(entry: NewRoute, signal?: Signal): Promise<InsertOutcome> {
@@ -80,18 +80,18 @@ export class KnexRouteStore implements RouteStore {
   }
 
   ping(): Promise<void> {
-    return this.#rows.ping();
+    return this.#statements.ping();
   }
 
   /** A call that starts to wait, with what the observers capture of it. */
   #servedCall(signal: Signal | undefined): ServedCall {
-    return { signal, captured: this.#observers.capture() };
+    return { signal, capturedByEach: this.#observers.capture() };
   }
 
   /** Reads the routes of all finds with one statement; the results are in the order of the finds. */
   async #findAll(finds: readonly Find[]): Promise<(Route | undefined)[]> {
     const ids = finds.map(({ id }) => id);
-    const found = await this.#rows.withIds(ids, finds);
+    const found = await this.#statements.withIds(ids, finds);
     const routes = new Map(found.map(toRoute).map((route) => [route.id, route]));
     return ids.map((id) => routes.get(id));
   }

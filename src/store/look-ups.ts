@@ -10,24 +10,28 @@ export interface LookUp extends ServedCall {
   readonly values: UniqueValues;
 }
 
-/** Stored routes: each by its id, by `keyText` of its key, and by its shape. */
+/**
+ * Stored routes: each by its id, by `keyText` of its key, and by its shape. `undefined` is never a key of the map, so an
+ * absent key or shape finds nothing.
+ */
 export type FoundRoutes = ReadonlyMap<string | undefined, Route>;
 
 /** Looks routes up by their unique values. Look-ups that come together share a statement, and its result. */
 export class LookUps {
-  /** Finds every route, on the writer. A transaction keeps its connection for several round trips. */
+  /** Finds every route, on the writer. */
   readonly onWriter: (lookUp: LookUp) => Promise<FoundRoutes>;
   /** Cheaper. It may miss routes, since a reader may lag behind the writer. @throws the driver's error */
   readonly anywhere: (lookUp: LookUp) => Promise<FoundRoutes>;
 
-  constructor(rows: RouteStatements) {
+  constructor(statements: RouteStatements) {
     this.onWriter = inBatches(
+      // Fewer than below, since a transaction keeps its connection for several round trips.
       { maxConcurrent: 1, maxConcurrentWhenFull: 2 },
-      shareResult(rows.lookUpOnWriter.bind(rows)),
+      shareResult(statements.lookUpOnWriter.bind(statements)),
     );
     this.anywhere = inBatches(
       { maxConcurrent: 2, maxConcurrentWhenFull: 4 },
-      shareResult(rows.lookUp.bind(rows)),
+      shareResult(statements.lookUp.bind(statements)),
     );
   }
 }
@@ -48,7 +52,10 @@ function shareResult(send: RouteStatements['lookUp']) {
   };
 }
 
-/** A text that two routes share only if they have the same caller and idempotency key; undefined without a key. */
+/**
+ * A text that two routes share only if they have the same caller and idempotency key; undefined without a key. The
+ * length tells where the caller ends.
+ */
 export function keyText({
   caller,
   idempotencyKey,
@@ -56,7 +63,10 @@ export function keyText({
   return idempotencyKey === undefined ? undefined : `${caller.length} ${caller} ${idempotencyKey}`;
 }
 
-/** The key and the shape of a route, as texts that differ, also from every id. */
+/**
+ * The key and the shape of a route, as texts that differ from each other and from every id: the text of a key has at
+ * least two spaces, a shape has one, and an id none.
+ */
 export function uniqueTextsOf(record: Omit<RouteRecord, 'route'>): string[] {
   return [keyText(record), record.shape].filter((text) => text !== undefined);
 }

@@ -4,7 +4,7 @@ import type { Route } from '../registry/route.js';
 /** A route with its row's other values. It has a shape unless it is stored while duplicates are allowed. */
 export type RouteRecord = Omit<NewRoute, 'shape'> & { readonly shape: string | undefined };
 
-/** How a column keeps a field. An absent field is NULL. */
+/** How a column keeps a field. An absent field is NULL, which `write` and `read` never get. */
 interface Column<Field> {
   readonly name: string;
   /** How its value is written: text or bytes in UTF-8, bytes that are hexadecimal digits already, or a number. */
@@ -27,7 +27,7 @@ function bytesColumn(name: string): Column<string> {
 }
 
 /** The columns of a route's own fields, in the order in which they are read and written. */
-export const OF_ROUTE: ColumnsOf<Route> = {
+export const ROUTE_COLUMNS: ColumnsOf<Route> = {
   id: { name: 'id', type: 'digits', write: digitsOfId, read: idOf },
   method: textColumn('method'),
   path: textColumn('path'),
@@ -46,7 +46,7 @@ export const OF_ROUTE: ColumnsOf<Route> = {
 };
 
 /** The columns of a row's other values. */
-const BESIDE: ColumnsOf<Omit<RouteRecord, 'route'>> = {
+const OTHER_COLUMNS: ColumnsOf<Omit<RouteRecord, 'route'>> = {
   caller: bytesColumn('caller'),
   idempotencyKey: bytesColumn('request_id'),
   shape: bytesColumn('shape'),
@@ -54,11 +54,11 @@ const BESIDE: ColumnsOf<Omit<RouteRecord, 'route'>> = {
 
 /** The columns of a row, each with its value; undefined for NULL. */
 export const COLUMNS = [
-  ...columnsOf(OF_ROUTE).map(([field, column]) => ({
+  ...columnsOf(ROUTE_COLUMNS).map(([field, column]) => ({
     ...column,
     of: ({ route }: RouteRecord) => columnValue(column, route[field]),
   })),
-  ...columnsOf(BESIDE).map(([field, column]) => ({
+  ...columnsOf(OTHER_COLUMNS).map(([field, column]) => ({
     ...column,
     of: (row: RouteRecord) => columnValue(column, row[field]),
   })),
@@ -72,7 +72,7 @@ function columnValue({ write }: Column<unknown>, field: unknown): string | numbe
   return field === undefined || field === null ? undefined : write(field);
 }
 
-/** The fields of a row, each by its column. */
+/** The fields of a row, each by its column. @param row has all of the columns: what it lacks would not read as absent */
 function fieldsOf<Fields extends object>(columns: ColumnsOf<Fields>, row: Row): Fields {
   const fields: Partial<Record<keyof Fields, unknown>> = {};
   for (const [field, { name, read }] of columnsOf(columns))
@@ -83,12 +83,14 @@ function fieldsOf<Fields extends object>(columns: ColumnsOf<Fields>, row: Row): 
 /** A row as the driver returns it, by the names of its columns. */
 export type Row = Readonly<Record<string, unknown>>;
 
+/** @param row has at least the columns of `ROUTE_COLUMNS` */
 export function toRoute(row: Row): Route {
-  return fieldsOf(OF_ROUTE, row);
+  return fieldsOf(ROUTE_COLUMNS, row);
 }
 
+/** @param row has all of the `COLUMNS` */
 export function toRecord(row: Row): RouteRecord {
-  return { route: toRoute(row), ...fieldsOf(BESIDE, row) };
+  return { route: toRoute(row), ...fieldsOf(OTHER_COLUMNS, row) };
 }
 
 /** Bytes as the drivers return them: mysql2 as a Buffer, libsql as an ArrayBuffer. */

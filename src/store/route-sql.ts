@@ -1,12 +1,22 @@
-import { type Bytes, bufferOf, COLUMNS, digitsOfId, OF_ROUTE, type RouteRecord } from './route-columns.js';
+import {
+  type Bytes,
+  bufferOf,
+  COLUMNS,
+  digitsOfId,
+  ROUTE_COLUMNS,
+  type RouteRecord,
+} from './route-columns.js';
 
 // The statements of every call are written by hand: Knex's builder takes longer to build a statement than to send it.
 // All values are hexadecimal, so that none of them ends its literal, whatever SQL mode or character set the server uses.
 
-const ROUTE = Object.values(OF_ROUTE)
+/** The most bytes of UTF-8 for each of the units of 16 bits that `length` counts. */
+const MAX_BYTES_PER_UNIT = 3;
+
+const ROUTE_COLUMN_NAMES = Object.values(ROUTE_COLUMNS)
   .map(({ name }) => name)
   .join(', ');
-const ROW = COLUMNS.map(({ name }) => name).join(', ');
+const ALL_COLUMN_NAMES = COLUMNS.map(({ name }) => name).join(', ');
 
 /** How the SQL of the table `routes` differs between the engines. */
 export interface SqlDialect {
@@ -16,13 +26,17 @@ export interface SqlDialect {
   readonly leaveOut: string;
 }
 
-/** Where the texts of a row become digits. */
+/** Where `tupleOf` writes the texts of a row. All rows share it, so it is never used across an `await`. It only grows. */
 let scratch = Buffer.allocUnsafe(4_096);
 
-/** A new row as an `INSERT` has it. All values become digits at once: one by one, they would take half as long again. */
+/**
+ * A new row as an `INSERT` has it. A first pass writes its texts to `scratch`, one after the other, and notes where each
+ * of them ends. All become hexadecimal digits at once: one by one, they would take half as long again. A second pass cuts
+ * the digits of each out of them.
+ */
 export function tupleOf(record: RouteRecord, { textLiteral }: SqlDialect): string {
   const values = COLUMNS.map((column) => column.of(record));
-  /** Where the text of each column ends in the scratch buffer; that of a column without text is empty. */
+  /** Where the text of each column ends in `scratch`; that of a column without text is empty. */
   const ends: number[] = [];
   let end = 0;
   for (const [i, { type }] of COLUMNS.entries()) {
@@ -33,31 +47,31 @@ export function tupleOf(record: RouteRecord, { textLiteral }: SqlDialect): strin
 
   const hex = scratch.toString('hex', 0, end);
   let tuple = '';
-  let start = 0;
+  let hexStart = 0;
   for (const [i, { type }] of COLUMNS.entries()) {
     const value = values[i];
-    const next = 2 * (ends[i] ?? 0);
+    const hexEnd = 2 * (ends[i] ?? 0);
     tuple += i === 0 ? '(' : ', ';
     if (value === undefined) tuple += 'null';
-    else if (type === 'text') tuple += textLiteral(hex.slice(start, next));
-    else if (type === 'bytes') tuple += `x'${hex.slice(start, next)}'`;
+    else if (type === 'text') tuple += textLiteral(hex.slice(hexStart, hexEnd));
+    else if (type === 'bytes') tuple += `x'${hex.slice(hexStart, hexEnd)}'`;
     else if (type === 'digits') tuple += `x'${value}'`;
     else tuple += String(value);
-    start = next;
+    hexStart = hexEnd;
   }
   return `${tuple})`;
 }
 
-/** @returns how many bytes the text takes */
+/** Writes a text to `scratch`, which it enlarges if need be. @returns how many bytes the text takes */
 function writeToScratch(value: string, offset: number): number {
-  const most = offset + 3 * value.length;
-  if (most > scratch.length) scratch = Buffer.concat([scratch, Buffer.allocUnsafe(most)]);
+  const end = offset + MAX_BYTES_PER_UNIT * value.length;
+  if (end > scratch.length) scratch = Buffer.concat([scratch, Buffer.allocUnsafe(end)]);
   return scratch.write(value, offset);
 }
 
 /** The `INSERT` of rows, which leaves out those whose id, key or shape is stored already. */
 export function insertOf(tuples: readonly string[], { leaveOut }: SqlDialect): string {
-  return `insert into routes (${ROW}) values ${tuples.join(', ')} ${leaveOut}`;
+  return `insert into routes (${ALL_COLUMN_NAMES}) values ${tuples.join(', ')} ${leaveOut}`;
 }
 
 /** An `INSERT` of a row without values, to be explained. */
@@ -72,35 +86,40 @@ export interface UniqueValues {
   readonly shape?: string | undefined;
 }
 
-/** The `SELECT` of the routes with these canonical identifiers. */
+/** The `SELECT` of the routes with these canonical identifiers, without the other columns of their rows. */
 export function selectOfIds(ids: readonly string[]): string {
-  return `select ${ROUTE} from routes where ${isOneOf('id', ids.map(literalOfId))}`;
+  return `select ${ROUTE_COLUMN_NAMES} from routes where ${inCondition('id', ids.map(literalOfId))}`;
 }
 
-/** One `SELECT` for each unique index, so that each of them is used on every engine. */
+/**
+ * The `SELECT` of the rows that have one of these values, whole: one part for each unique index, so that each of them is
+ * used on every engine.
+ */
 export function selectOfValues(values: readonly UniqueValues[]): string {
   const ids = values.flatMap(({ id }) => id ?? []);
   const shapes = values.flatMap(({ shape }) => shape ?? []);
   const keys = values.flatMap(({ key }) => key ?? []);
   const conditions: string[] = [];
-  if (ids.length > 0) conditions.push(isOneOf('id', ids.map(literalOfId)));
-  if (keys.length > 0) conditions.push(keys.map(isKey).join(' or '));
-  if (shapes.length > 0) conditions.push(isOneOf('shape', shapes.map(literal)));
-  return conditions.map((condition) => `select ${ROW} from routes where ${condition}`).join(' union all ');
+  if (ids.length > 0) conditions.push(inCondition('id', ids.map(literalOfId)));
+  if (keys.length > 0) conditions.push(keys.map(keyCondition).join(' or '));
+  if (shapes.length > 0) conditions.push(inCondition('shape', shapes.map(literal)));
+  return conditions
+    .map((condition) => `select ${ALL_COLUMN_NAMES} from routes where ${condition}`)
+    .join(' union all ');
 }
 
-function isKey({ caller, idempotencyKey }: NonNullable<UniqueValues['key']>): string {
+function keyCondition({ caller, idempotencyKey }: NonNullable<UniqueValues['key']>): string {
   return `(caller = ${literal(caller)} and request_id = ${literal(idempotencyKey)})`;
 }
 
-export function isOneOf(column: string, literals: readonly string[]): string {
+export function inCondition(column: string, literals: readonly string[]): string {
   return `${column} in (${literals.join(', ')})`;
 }
 
 /** Bytes, or those of a text, as an SQL literal. */
 export function literal(value: string | Bytes): string {
-  const bytes = typeof value === 'string' ? Buffer.from(value) : bufferOf(value);
-  return `x'${bytes.toString('hex')}'`;
+  const buffer = typeof value === 'string' ? Buffer.from(value) : bufferOf(value);
+  return `x'${buffer.toString('hex')}'`;
 }
 
 /** @param id a UUID in canonical lower case */

@@ -22,25 +22,25 @@ export interface ObservedStatement {
   readonly operation: 'INSERT' | 'SELECT';
   /** The number of calls that the statement serves. */
   readonly batchSize: number;
-  /** The values that `capture` of the same observer returned for each call. */
+  /** What `capture` of the same observer returned, for each call of the statement. */
   readonly captured: readonly unknown[];
   /** 1 for the first attempt. */
   readonly attempt: number;
 }
 
-/** The values that each observer captured for one call, in the order of the observers. */
-type Captured = readonly unknown[];
-
 /** A call that a statement serves. */
 export interface ServedCall extends Waiting {
-  /** The values that the observers captured when the call began to wait. */
-  readonly captured: Captured;
+  /** What `StatementObservers.capture` returned when the call began to wait: a value for each observer. */
+  readonly capturedByEach: CapturedByEach;
 }
 
-/** A statement as the store describes it to all of its observers. */
-export type SentStatement = Pick<ObservedStatement, 'operation' | 'attempt'>;
+/** What each observer captured for one call, in the order of the observers. */
+type CapturedByEach = readonly unknown[];
 
-const NONE: Captured = [];
+/** What all observers of a statement see alike, beside its calls. */
+export type StatementFacts = Pick<ObservedStatement, 'operation' | 'attempt'>;
+
+const NONE: CapturedByEach = [];
 
 /** All observers of one store. */
 export class StatementObservers {
@@ -50,16 +50,19 @@ export class StatementObservers {
     this.#observers = observers;
   }
 
-  /** Must be called when a call begins to wait. */
-  capture(): Captured {
+  /** Must be called when a call begins to wait, in the call's own context. */
+  capture(): CapturedByEach {
     return this.#observers.length === 0 ? NONE : this.#observers.map((observer) => observer.capture?.());
   }
 
-  /** Must be called when a statement is about to be sent; what it returns, when it ends, with the error if it failed. */
-  begin(statement: SentStatement, calls: readonly ServedCall[]): (error?: unknown) => void {
+  /**
+   * Tells all observers that a statement is about to be sent. The returned function must be called once, when the
+   * statement has ended, with the error if it failed.
+   */
+  begin(facts: StatementFacts, calls: readonly ServedCall[]): (error?: unknown) => void {
     const ends = this.#observers.map((observer, i) => {
-      const captured = calls.map((call) => call.captured[i]);
-      return observer.begin({ ...statement, batchSize: calls.length, captured });
+      const captured = calls.map((call) => call.capturedByEach[i]);
+      return observer.begin({ ...facts, batchSize: calls.length, captured });
     });
     return (error) => {
       for (const end of ends) end(error);

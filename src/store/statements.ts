@@ -5,20 +5,25 @@ import { addressOf, engineOf } from './database.js';
 import { classify, DatabaseError, storeUnavailable, translate, UnfitSession } from './driver-errors.js';
 import type { Engine } from './engines/engine.js';
 import { ENGINES } from './engines/engines.js';
+import { MIN_TABLE_WAIT_S } from './engines/mysql-session.js';
 import { discard } from './pool.js';
 import type { Row } from './route-columns.js';
 import { insertOf, selectOfIds, selectOfValues, type UniqueValues } from './route-sql.js';
-import type { SentStatement, ServedCall, StatementObservers } from './statement-observers.js';
+import type { ServedCall, StatementFacts, StatementObservers } from './statement-observers.js';
 
 /** The time limit of a health check once it is sent, in milliseconds; its connection is then discarded. */
 const CHECK_LIMIT_MS = 2_000;
 
 /**
- * An `INSERT` that has waited this long for a lock in vain, in milliseconds, has waited for the table: the error is the
- * same as for a row, but the server's limits (`engines/mysql-session.ts`) are one second for a row, of which MySQL makes up to two,
- * and at least three for the table. Just below that, so that a busy machine may be late with the error of a row.
+ * An `INSERT` that ends this long after it was sent, in milliseconds, because of a lock, is taken to have waited for the
+ * table. The error is the same as for a row, but the server waits one second for a row, of which MySQL makes up to two,
+ * and longer for the table (`engines/mysql-session.ts`). The limit is just below that, so that a busy machine may be late
+ * with the error of a row.
+ *
+ * The price: the time is that of the whole statement. If its rows wait for several locks in turn, each less than a second,
+ * and then for another one in vain, all of them fail as for the table, rather than being sent alone.
  */
-const TABLE_LOCK_MS = 2_900;
+const TABLE_LOCK_MS = 1_000 * MIN_TABLE_WAIT_S - 100;
 
 /** A call that wants a row to be stored. */
 export interface InsertCall extends ServedCall {
@@ -42,10 +47,13 @@ export class RouteStatements {
   readonly #observers: StatementObservers;
   readonly #engine: Engine;
   readonly #isAway: () => boolean;
-  /** The calls whose row an attempt without an answer may have stored. */
+  /** The calls whose row an attempt without an answer may have stored, for later attempts and statements of them. */
   readonly #perhapsStored = new WeakSet<ServedCall>();
 
-  /** @param isAway whether the database is known to be away, so that a retry would only keep the calls waiting */
+  /**
+   * @param observers see each attempt of each statement, but for `ping`
+   * @param isAway whether the database is known to be away, so that a retry would only keep the calls waiting
+   */
   constructor(knex: Knex, observers: StatementObservers, isAway: () => boolean) {
     this.#knex = knex;
     this.#observers = observers;
@@ -56,6 +64,7 @@ export class RouteStatements {
   /**
    * Inserts rows in one commit, but for those that are stored already, or whose key or shape is.
    *
+   * @param calls the same objects when their rows are sent again: they tell which rows may be stored already
    * @returns the answer, or an error, for each call in order
    */
   async insert(calls: readonly InsertCall[]): Promise<(InsertAnswer | Error)[]> {
@@ -75,7 +84,11 @@ export class RouteStatements {
     }
   }
 
-  /** @throws the driver's error, unless it concerns the rows alone */
+  /**
+   * The answer of one attempt.
+   *
+   * @throws the driver's error, unless it concerns the rows alone; UnfitSession when the rows were not committed
+   */
   async #insertOnce(
     connection: object,
     calls: readonly InsertCall[],
@@ -84,11 +97,16 @@ export class RouteStatements {
     const tuples = calls.map(({ tuple }) => tuple);
     const sentAt = performance.now();
     try {
-      const answer = await this.#send(connection, insertOf(tuples, this.#engine), calls, {
-        operation: 'INSERT',
-        attempt,
-      });
-      return { kind: this.#engine.hasStored(answer, tuples.length) ? 'all' : 'some' };
+      return await this.#send(
+        connection,
+        insertOf(tuples, this.#engine),
+        calls,
+        { operation: 'INSERT', attempt },
+        (answer) => {
+          this.#engine.requireCommitted(answer);
+          return { kind: this.#engine.hasStoredAll(answer, tuples.length) ? 'all' : 'some' };
+        },
+      );
     } catch (error) {
       if (error instanceof UnfitSession) discard(connection);
 
@@ -106,7 +124,11 @@ export class RouteStatements {
     return { kind: answer.kind, error: this.#failureOf(call, answer.error) };
   }
 
-  /** The rows with these identifiers, in any order. @param calls those that wait for the rows */
+  /**
+   * The rows with these identifiers, in any order, with the columns of the routes alone.
+   *
+   * @param calls those that wait for the rows
+   */
   withIds(ids: readonly string[], calls: readonly ServedCall[]): Promise<Row[]> {
     return this.#readWithRetries(calls, (connection, wanted, attempt) =>
       this.#select(connection, selectOfIds(ids), wanted, attempt),
@@ -114,9 +136,9 @@ export class RouteStatements {
   }
 
   /**
-   * The rows that have one of these values, some of them more than once. A row that is found is found for good. A row
-   * that is not may be missing from a reader that lags behind the writer. Sent once: whoever gets no answer can do
-   * without.
+   * The rows that have one of these values, whole, some of them more than once. A row that is found is found for good. A
+   * row that is not may be missing from a reader that lags behind the writer. Not retried: the inserts that ask fall back to
+   * the writer.
    *
    * @param calls those that wait for the rows
    * @throws the driver's error
@@ -128,8 +150,10 @@ export class RouteStatements {
   }
 
   /**
-   * As `lookUp`, with the rows of the writer: load balancers that send single reads to lagging readers keep a
-   * transaction on it.
+   * As `lookUp`, with the rows of the writer, and retried. It is sent inside a transaction, which load balancers route to
+   * the writer even where they send single reads to readers.
+   *
+   * @throws the registry's error
    */
   lookUpOnWriter(values: readonly UniqueValues[], calls: readonly ServedCall[]): Promise<Row[]> {
     return this.#readWithRetries(calls, (connection, wanted, attempt) =>
@@ -185,14 +209,10 @@ export class RouteStatements {
     }
   }
 
-  async #select(
-    connection: object,
-    text: string,
-    calls: readonly ServedCall[],
-    attempt: number,
-  ): Promise<Row[]> {
-    const answer = await this.#send(connection, text, calls, { operation: 'SELECT', attempt });
-    return this.#engine.rowsIn(answer);
+  #select(connection: object, text: string, calls: readonly ServedCall[], attempt: number): Promise<Row[]> {
+    return this.#send(connection, text, calls, { operation: 'SELECT', attempt }, (answer) =>
+      this.#engine.rowsIn(answer),
+    );
   }
 
   /**
@@ -217,16 +237,20 @@ export class RouteStatements {
     }
   }
 
-  /** Sends a statement that serves calls, and tells the observers. Resolves with what the driver returns. */
-  async #send(
+  /**
+   * Sends a statement that serves calls, and reads what Knex returns for it. The observers see an answer that cannot be
+   * used as a failure, too.
+   */
+  async #send<Answer>(
     connection: object,
     text: string,
     calls: readonly ServedCall[],
-    statement: SentStatement,
-  ): Promise<unknown> {
-    const end = this.#observers.begin(statement, calls);
+    facts: StatementFacts,
+    read: (answer: unknown) => Answer,
+  ): Promise<Answer> {
+    const end = this.#observers.begin(facts, calls);
     try {
-      const answer: unknown = await this.#knex.raw(text).connection(connection);
+      const answer = read(await this.#knex.raw(text).connection(connection));
       end();
       return answer;
     } catch (error) {
@@ -241,8 +265,8 @@ export class RouteStatements {
   }
 
   /**
-   * The failure of one of several calls that an error ends. A refusal is the last word only on a row that no earlier
-   * attempt may have stored.
+   * The failure of one of several calls that an error ends. A refusal is final only for a row that no earlier attempt may
+   * have stored; another row is unavailable.
    *
    * @param error as `#translate` returns it
    */

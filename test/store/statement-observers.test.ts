@@ -9,6 +9,7 @@ import {
   openStore,
 } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
+import { startSessionFront } from './session-front.js';
 
 type Seen = ObservedStatement & { error?: unknown; ended?: number };
 
@@ -112,5 +113,15 @@ describeOn(engines.slice(1))('an observer of the store on $name', (engine) => {
       [2, true, ['call 1']],
       [3, false, ['call 1']],
     ]);
+  });
+
+  it('sees the failure of an INSERT that the server executed, but within a transaction', async () => {
+    const { port, connect, storeWith, close } = await openStore(engine);
+    onTestFinished(close);
+    const front = await startSessionFront(port, { beforeInsert: ['BEGIN'] });
+    const recorder = new Recorder();
+    const store = storeWith({ observers: [recorder] }, connect(front.port));
+    await expect(store.insert(entryOf())).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+    expect(recorder.seen).toMatchObject([{ error: { reason: 'STORE_UNAVAILABLE' }, ended: 1 }]);
   });
 });

@@ -36,12 +36,18 @@ export interface Engine<Location extends Database = Database> extends SqlDialect
   /** An `UPDATE` that passes over a row whose new unique value another row holds. */
   readonly updateWherePossible: string;
   /**
-   * Whether an `INSERT` has stored so many rows, and so all of its own. Otherwise it left some out.
+   * Requires that an `INSERT` was committed.
    *
    * @param answer what Knex returns for it
-   * @throws UnfitSession when nothing of it is committed
+   * @throws UnfitSession when it was not: its connection must then be discarded
    */
-  hasStored(answer: unknown, rows: number): boolean;
+  requireCommitted(answer: unknown): void;
+  /**
+   * Whether an `INSERT` stored all of its `rows` rows, rather than leaving some out.
+   *
+   * @param answer what Knex returns for it
+   */
+  hasStoredAll(answer: unknown, rows: number): boolean;
   /** @param answer what Knex returns for a `SELECT` */
   rowsIn(answer: unknown): Row[];
 

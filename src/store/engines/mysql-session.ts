@@ -37,23 +37,33 @@ const BY_PRODUCT: Variables = {
   max_statement_time: '0.000000',
 };
 
-/** The variables of the connections that serve calls. */
+/** The least time that a statement of a call waits while somebody locks the whole table, in seconds. */
+export const MIN_TABLE_WAIT_S = 3;
+
+/**
+ * The variables of the connections that serve calls. Its times are in seconds, as the server has them.
+ *
+ * - Creates share statements: a lock that somebody holds on one row delays the others for one second at most.
+ * - While somebody locks the table, a statement ends at three fifths of the deadline, so that calls get its error rather
+ *   than 504. It waits for at least three seconds, far longer than for a row: the duration tells which of the two was
+ *   locked (`statements.ts`). With a deadline of less than that, calls do not wait for it.
+ *
+ * @param deadlineMs the longest time of a call
+ */
 export function sessionForCalls(deadlineMs: number): Variables {
+  const tableWaitS = Math.max(Math.floor(0.6 * (deadlineMs / 1_000)), MIN_TABLE_WAIT_S);
   return {
     ...EVERY_SESSION,
-    // In seconds. Creates share statements: a lock that somebody holds on one row delays the others no longer than that.
     innodb_lock_wait_timeout: '1',
-    // In seconds. While somebody locks the table, a statement ends at three fifths of the deadline, so that calls get its
-    // error rather than 504. At least three, far more than for a row: the duration tells which of them was locked
-    // (`statements.ts`). With a deadline of less than that, calls do not wait for it.
-    lock_wait_timeout: String(Math.max(Math.floor((deadlineMs * 3) / 5_000), 3)),
+    lock_wait_timeout: String(tableWaitS),
   };
 }
 
 /** The variables of the connections that migrate. */
 export const SESSION_FOR_MIGRATIONS: Variables = {
   ...EVERY_SESSION,
-  // In seconds. Nobody waits for a migration, but while it waits for the table, calls wait behind it.
+  // In seconds: InnoDB's default for a row, which outwaits every statement of a call, and for the table the same instead
+  // of the servers' defaults of a day or a year. While a migration waits for the table, calls wait behind it.
   innodb_lock_wait_timeout: '50',
   lock_wait_timeout: '50',
   // Knex sends a plain COMMIT, which would open another transaction, or end the connection.
@@ -65,7 +75,7 @@ type Query = (statement: string) => Promise<unknown>;
 
 /**
  * Sets the variables of a new connection, and reads them back: what a server or a proxy has refused or ignored shows
- * there, with its name.
+ * there, with its name. A refusal does not matter where the values are as needed all the same.
  *
  * @throws UnfitSession when it lacks one of them, or has an open transaction; the driver's error when it is lost
  */

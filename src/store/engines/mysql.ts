@@ -33,18 +33,21 @@ export const mysqlEngine: Engine<MysqlDatabase> = {
   prepareClose: () => Promise.resolve(),
 
   textLiteral: (hex) => `_utf8mb4 x'${hex}'`,
-  // A plain insert would refuse the whole batch. The answer's id is 1 if a row is left out. Unlike `insert ignore`, it
-  // still refuses a value that is too long.
+  // A plain insert would refuse the whole batch. The answer's id is 1 if a row is left out (`hasStoredAll`). Unlike
+  // `insert ignore`, it still refuses a value that is too long.
   leaveOut: 'on duplicate key update id = if(last_insert_id(1), id, id)',
   updateWherePossible: 'update ignore',
   // Whatever its `completion_type`: no other transaction follows, and the connection stays.
   commit: 'commit and no chain no release',
-  hasStored(answer, rows) {
-    const [header] = answer as [ResultSetHeader];
+  requireCommitted(answer) {
     // Behind a proxy, this server need not be the one whose session was read back.
-    requireNoTransaction(header);
-    // Either would do, but a proxy may drop the id, and change the flag by which rows are counted.
-    return header.insertId === 0 && header.affectedRows >= rows;
+    requireNoTransaction((answer as [ResultSetHeader])[0]);
+  },
+  // A row that is left out sets the id to 1, and is not counted. Both are tested, since a proxy may drop the id, or set
+  // FOUND_ROWS, with which rows that are left out count as well.
+  hasStoredAll(answer, rows) {
+    const [{ insertId, affectedRows }] = answer as [ResultSetHeader];
+    return insertId === 0 && affectedRows >= rows;
   },
   rowsIn: (answer) => (answer as [Row[]])[0],
 

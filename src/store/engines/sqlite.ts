@@ -32,7 +32,8 @@ export const sqliteEngine: Engine<Extract<Database, { engine: 'sqlite' }>> = {
   leaveOut: 'on conflict do nothing',
   updateWherePossible: 'update or ignore',
   commit: 'commit',
-  hasStored: (answer, rows) => (answer as { readonly changes: number }).changes === rows,
+  requireCommitted: () => undefined,
+  hasStoredAll: (answer, rows) => (answer as { readonly changes: number }).changes === rows,
   rowsIn: (answer) => answer as Row[],
 
   requireGrants: () => Promise.resolve(),
