@@ -46,28 +46,34 @@ export const NAME_SYNTAX = new RegExp(`^[^${CONTROL}${BLANK}](?:[^${CONTROL}]*[^
 
 /** What a definition says. */
 interface DefinitionReading {
-  /** Every violation, field by field in the order of the contract; empty for a valid definition. */
+  /** Field by field in the order of the contract; empty for a valid definition. */
   readonly violations: readonly Violation[];
+  /** Whether these are all. If not, the path has so many that its reading was stopped. */
+  readonly complete: boolean;
   /** As `shapeOf` has it. */
   readonly shape: string;
 }
 
-/** Reads a definition, and its path but once. */
+/** Checks a definition and computes its shape, parsing the path only once. */
 export function readDefinition({ method, path, middleware, handler }: RouteDefinition): DefinitionReading {
+  const pathReading = readPath(path);
   const violations: Violation[] = [];
-  const { problems, shape } = readPath(path);
   const report = (field: string, problems: readonly string[]): void => {
     for (const description of problems) violations.push({ field, description });
   };
   report('method', checkMethod(method));
-  report('path', problems);
+  report('path', pathReading.problems);
   if (middleware.length > MIDDLEWARE_MAX)
     report('middleware', [`Must be 0 to ${MIDDLEWARE_MAX} names; got ${middleware.length}.`]);
   middleware.slice(0, MIDDLEWARE_MAX).forEach((name, index) => {
     report(`middleware[${index}]`, checkName(name));
   });
   report('handler', checkName(handler));
-  return { violations, shape: joinShape(method, shape) };
+  return {
+    violations,
+    complete: pathReading.complete,
+    shape: joinShape(method, pathReading.shape),
+  };
 }
 
 /** Whether two routes have the same definition, character by character: all but what the service assigns. */
