@@ -9,9 +9,9 @@ import { countCodePoints, quote } from './text.js';
  * The longest id that a client chooses, for a create (`request_id`) or for a call (`x-request-id`), in characters: long
  * enough for a UUID with a prefix, short enough for an index.
  */
-export const REQUEST_ID_MAX = 128;
+export const CLIENT_ID_MAX = 128;
 /** The syntax of such an id: visible ASCII characters. */
-export const REQUEST_ID_SYNTAX = /^[\x21-\x7e]+$/;
+export const CLIENT_ID_SYNTAX = /^[\x21-\x7e]+$/;
 
 /** The most fields named in a message; the violations list them all. */
 const MAX_NAMED_FIELDS = 8;
@@ -149,11 +149,11 @@ function validate(command: CreateCommand): ValidCommand {
 
 function checkIdempotencyKeys(idempotencyKeys: readonly IdempotencyKey[]): Violation[] {
   const violations = idempotencyKeys
-    .filter(({ value }) => value.length > REQUEST_ID_MAX || !REQUEST_ID_SYNTAX.test(value))
+    .filter(({ value }) => value.length > CLIENT_ID_MAX || !CLIENT_ID_SYNTAX.test(value))
     .map(({ field, value }) => {
       const length = countCodePoints(value);
-      const got = length > REQUEST_ID_MAX ? length : quote(value);
-      return { field, description: `Must be 1 to ${REQUEST_ID_MAX} visible ASCII characters; got ${got}.` };
+      const got = length > CLIENT_ID_MAX ? length : quote(value);
+      return { field, description: `Must be 1 to ${CLIENT_ID_MAX} visible ASCII characters; got ${got}.` };
     });
   const [first, ...others] = idempotencyKeys;
   if (first !== undefined && others.some(({ value }) => value !== first.value)) {
