@@ -3,7 +3,7 @@ import { Metadata, status } from '@grpc/grpc-js';
 import type { Authenticator } from '../auth/authenticator.js';
 import type { AuthResult } from '../auth/token.js';
 import { DEADLINE_PASSED, Failure } from '../registry/failure.js';
-import { REQUEST_ID_MAX, REQUEST_ID_SYNTAX } from '../registry/registry.js';
+import { CLIENT_ID_MAX, CLIENT_ID_SYNTAX } from '../registry/registry.js';
 import type { Limits } from '../settings/config.js';
 import type { CallLog } from './call-log.js';
 import {
@@ -103,8 +103,8 @@ export function createPipeline(
 
 /** The client's id for a call if it is 1 to 128 visible ASCII characters, otherwise a new one. */
 export function requestIdOf(sent: unknown): string {
-  if (typeof sent !== 'string' || sent.length > REQUEST_ID_MAX) return randomUUID();
-  return REQUEST_ID_SYNTAX.test(sent) ? sent : randomUUID();
+  if (typeof sent !== 'string' || sent.length > CLIENT_ID_MAX) return randomUUID();
+  return CLIENT_ID_SYNTAX.test(sent) ? sent : randomUUID();
 }
 
 const skipEnded: Interceptor = (context, next) => {

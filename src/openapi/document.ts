@@ -23,7 +23,7 @@ import {
 } from '../gen/routing/v1/route_service.js';
 import { DEFAULT_SCOPES, requiredScopes } from '../grpc/route-service.js';
 import { PATH_MAX, PATH_SYNTAX } from '../registry/path-pattern.js';
-import { REQUEST_ID_MAX, REQUEST_ID_SYNTAX } from '../registry/registry.js';
+import { CLIENT_ID_MAX, CLIENT_ID_SYNTAX } from '../registry/registry.js';
 import { METHOD_MAX, METHOD_SYNTAX, MIDDLEWARE_MAX, NAME_MAX, NAME_SYNTAX } from '../registry/route.js';
 
 const { fullName, methods } = RouteServiceDefinition;
@@ -156,7 +156,7 @@ const route = {
 } satisfies Record<keyof Route, FieldFacts>;
 
 /** The bounds of request ids, both of calls and of idempotent creates. */
-const REQUEST_ID_BOUNDS = text(REQUEST_ID_MAX, REQUEST_ID_SYNTAX);
+const REQUEST_ID_BOUNDS = text(CLIENT_ID_MAX, CLIENT_ID_SYNTAX);
 
 /** Bounds from the domain model, and examples: what the field types do not express. */
 const facts: NonNullable<DescriptionOptions['facts']> = {

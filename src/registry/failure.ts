@@ -25,7 +25,7 @@ export interface Violation {
 export class Failure<Reason extends string = DomainReason> extends Error {
   override readonly name = 'Failure';
   readonly reason: Reason;
-  /** Every violation in the request, with `ROUTE_INVALID` only. */
+  /** The violations in the request, with `ROUTE_INVALID` only: all, but for a path that has very many. */
   readonly violations: readonly Violation[];
   /** Machine-readable facts, sent as `ErrorInfo.metadata`. */
   readonly metadata: Readonly<Record<string, string>>;

@@ -9,8 +9,8 @@ export const PATH_MAX = 2048;
  */
 export const PATH_SYNTAX = /^\/(?:[\x21-\x5b\x5d-\x7e]|\\[\x21-\x7e])*$/;
 
-/** A pattern is read up to so many problems: each costs more than the rest of a request. */
-export const PROBLEMS_MAX = 100;
+/** A pattern is read up to so many problems, equal ones included: each costs more than the rest of a request. */
+const PROBLEMS_MAX = 100;
 
 /** The brackets, each opening one at the place of its closing one. */
 const OPENINGS = '([{<';
@@ -35,8 +35,10 @@ const LAST_NAME = /:([A-Za-z_]\w*)>$/;
 
 /** What a path pattern says. */
 interface PathReading {
-  /** The first problems with it, a sentence each; empty for a valid pattern. */
+  /** The problems with it, a sentence each; empty for a valid pattern. */
   readonly problems: readonly string[];
+  /** Whether these are all its problems. If not, the reading has stopped after `PROBLEMS_MAX`. */
+  readonly complete: boolean;
   /**
    * The path without the names of its parameters and wildcards, so that two patterns that match the same requests are
    * equal: `/:user/*rest` becomes `/:/*`. A literal colon, written `\:` or `::`, becomes `\:`; everything else stays.
@@ -54,13 +56,13 @@ export function readPath(path: string): PathReading {
       `Must be a path pattern of 1 to ${PATH_MAX} characters that begins with "/"; got none.`,
     );
   if (length > PATH_MAX) return unreadPath(`Must be 1 to ${PATH_MAX} characters; got ${length}.`);
-  const { problems, shape } = new PatternReader(path);
-  return { problems: [...problems], shape };
+  const { problems, complete, shape } = new PatternReader(path);
+  return { problems: [...problems], complete, shape };
 }
 
 /** A path that is not read, with the one problem that it has. */
 function unreadPath(problem: string): PathReading {
-  return { problems: [problem], shape: '' };
+  return { problems: [problem], complete: true, shape: '' };
 }
 
 /**
@@ -76,8 +78,10 @@ function unreadPath(problem: string): PathReading {
  * - Everything else, as the modifiers `?`, `*` and `+`, is text.
  */
 class PatternReader {
-  /** Different ones among the first `PROBLEMS_MAX`. */
+  /** Equal ones only once. */
   readonly problems = new Set<string>();
+  /** Whether the path was read to its end. */
+  readonly complete: boolean;
   shape = '';
   readonly #path: string;
   #found = 0;
@@ -100,6 +104,10 @@ class PatternReader {
     if (stray !== undefined)
       this.#report(`Must be visible ASCII characters, others percent-encoded; got ${quote(stray)}.`);
     while (this.#index < path.length && this.#found < PROBLEMS_MAX) this.#readToken();
+
+    this.complete = this.#index >= path.length;
+    // What is open here may still end in the part that was not read.
+    if (!this.complete) return;
     this.#endSegment();
     for (const opening of new Set(this.#groups)) this.#reportUnbalanced(opening);
   }

@@ -1,15 +1,17 @@
 import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 import { Failure, type Violation } from './failure.js';
-import { PROBLEMS_MAX } from './path-pattern.js';
 import type { RouteStore, Signal } from './route-store.js';
 import { readDefinition, type Route, type RouteDefinition, sameDefinition } from './route.js';
 import { countCodePoints, quote } from './text.js';
 
-/** The longest id that a client gives, the `request_id` of a create or the id of a call, in characters: long enough for a UUID with a prefix, short enough for an index. */
-export const REQUEST_ID_MAX = 128;
+/**
+ * The longest id that a client chooses, for a create (`request_id`) or for a call (`x-request-id`), in characters: long
+ * enough for a UUID with a prefix, short enough for an index.
+ */
+export const CLIENT_ID_MAX = 128;
 /** The syntax of such an id: visible ASCII characters. */
-export const REQUEST_ID_SYNTAX = /^[\x21-\x7e]+$/;
+export const CLIENT_ID_SYNTAX = /^[\x21-\x7e]+$/;
 
 /** The most fields named in a message; the violations list them all. */
 const MAX_NAMED_FIELDS = 8;
@@ -58,12 +60,12 @@ export class Registry {
   /**
    * Stores a new route, or returns the one that the same caller created with the same idempotency key.
    *
-   * @throws Failure `ROUTE_INVALID` with every violation, `ROUTE_EXISTS`, `REQUEST_ID_REUSED`,
-   *   `STORE_UNAVAILABLE`
+   * @throws Failure `ROUTE_INVALID` with every violation, up to where the reading of the path stops, `ROUTE_EXISTS`,
+   *   `REQUEST_ID_REUSED`, `STORE_UNAVAILABLE`
    */
   async create(command: CreateCommand, signal?: Signal): Promise<Created> {
     const { store, now, newId } = this.#options;
-    const { definition, shape, caller, idempotencyKey } = accept(command);
+    const { definition, shape, caller, idempotencyKey } = validate(command);
     const nowMs = now();
     const route: Route = { id: newId(nowMs), ...definition, createdAt: new Date(nowMs) };
     const stored = await store.insert({ route, caller, idempotencyKey, shape }, signal);
@@ -85,7 +87,7 @@ export class Registry {
    */
   async check(command: CreateCommand, signal?: Signal): Promise<RouteDefinition> {
     const { store } = this.#options;
-    const { definition, shape, caller, idempotencyKey } = accept(command);
+    const { definition, shape, caller, idempotencyKey } = validate(command);
     const earlier =
       idempotencyKey === undefined
         ? undefined
@@ -106,7 +108,10 @@ export class Registry {
    */
   async get(id: string, signal?: Signal): Promise<Route> {
     if (id === '')
-      throw routeInvalid([{ field: 'route_id', description: 'Must be the id of a route; got none.' }]);
+      throw routeInvalid({
+        violations: [{ field: 'route_id', description: 'Must be the id of a route; got none.' }],
+        complete: true,
+      });
     const route = await this.#options.store.find(id, signal);
     if (route === undefined)
       throw new Failure('ROUTE_NOT_FOUND', `There is no route with the id ${quote(id)}.`);
@@ -114,27 +119,41 @@ export class Registry {
   }
 }
 
-/** Checks a command. The definition is copied, so that nothing else that it may hold is stored. */
-function accept(command: CreateCommand) {
+/** A command without violations, and what its checks have found. */
+interface ValidCommand {
+  readonly definition: RouteDefinition;
+  /** The text that duplicates share. */
+  readonly shape: string;
+  readonly caller: string;
+  /** Undefined for none. */
+  readonly idempotencyKey: string | undefined;
+}
+
+/**
+ * Checks a command. The definition is copied, so that nothing else that it may hold is stored.
+ *
+ * @throws Failure `ROUTE_INVALID`
+ */
+function validate(command: CreateCommand): ValidCommand {
   const { caller, idempotencyKeys } = command;
   const { method, path, middleware, handler } = command.definition;
   const definition: RouteDefinition = { method, path, middleware, handler };
-  const { violations: ofDefinition, shape } = readDefinition(definition);
+  const { violations: ofDefinition, complete, shape } = readDefinition(definition);
   const violations = [
     ...ofDefinition.map((violation) => ({ ...violation, field: `route.${violation.field}` })),
     ...checkIdempotencyKeys(idempotencyKeys),
   ];
-  if (violations.length > 0) throw routeInvalid(violations);
+  if (violations.length > 0) throw routeInvalid({ violations, complete });
   return { definition, shape, caller, idempotencyKey: idempotencyKeys[0]?.value };
 }
 
 function checkIdempotencyKeys(idempotencyKeys: readonly IdempotencyKey[]): Violation[] {
   const violations = idempotencyKeys
-    .filter(({ value }) => value.length > REQUEST_ID_MAX || !REQUEST_ID_SYNTAX.test(value))
+    .filter(({ value }) => value.length > CLIENT_ID_MAX || !CLIENT_ID_SYNTAX.test(value))
     .map(({ field, value }) => {
       const length = countCodePoints(value);
-      const got = length > REQUEST_ID_MAX ? length : quote(value);
-      return { field, description: `Must be 1 to ${REQUEST_ID_MAX} visible ASCII characters; got ${got}.` };
+      const got = length > CLIENT_ID_MAX ? length : quote(value);
+      return { field, description: `Must be 1 to ${CLIENT_ID_MAX} visible ASCII characters; got ${got}.` };
     });
   const [first, ...others] = idempotencyKeys;
   if (first !== undefined && others.some(({ value }) => value !== first.value)) {
@@ -143,24 +162,31 @@ function checkIdempotencyKeys(idempotencyKeys: readonly IdempotencyKey[]): Viola
   return violations;
 }
 
-function routeInvalid(violations: readonly Violation[]): Failure {
-  const [first, ...others] = violations;
-  if (first !== undefined && others.length === 0) {
-    const text = `The request is not valid. ${first.field}: ${first.description}`;
-    return new Failure('ROUTE_INVALID', text, { violations });
-  }
+/** What is wrong with a request. */
+interface Violations {
+  readonly violations: readonly Violation[];
+  /** Whether these are all; if not, there may be more. */
+  readonly complete: boolean;
+}
 
-  const fields = [...new Set(violations.map((violation) => violation.field))];
+function routeInvalid(found: Violations): Failure {
+  return new Failure('ROUTE_INVALID', messageOf(found), { violations: found.violations });
+}
+
+/** Says what is wrong if that is one thing, otherwise which fields are; how many things, if the fields do not show it. */
+function messageOf({ violations, complete }: Violations): string {
+  const [first, ...others] = violations;
+  if (first !== undefined && others.length === 0)
+    return `The request is not valid. ${first.field}: ${first.description}`;
+
+  const fields = [...new Set(violations.map(({ field }) => field))];
   const named = fields.slice(0, MAX_NAMED_FIELDS).join(', ');
-  // The reading of a path stops at so many problems, so there may be more.
-  const total = violations.length < PROBLEMS_MAX ? violations.length : `${PROBLEMS_MAX} or more`;
-  // Gives the number of violations whenever the names do not show it: a response may have no room for all of them.
-  const count = violations.length > fields.length ? `${total} violations of ` : '';
-  const text =
-    fields.length > MAX_NAMED_FIELDS
-      ? `The request is not valid: ${total} violations, the first ones of ${named}.`
-      : `The request is not valid: ${count}${named}.`;
-  return new Failure('ROUTE_INVALID', text, { violations });
+  // A response may have no room for all violations.
+  const count = complete ? `${violations.length} violations` : `${violations.length} or more violations`;
+  if (fields.length > MAX_NAMED_FIELDS)
+    return `The request is not valid: ${count}, the first ones of ${named}.`;
+  if (violations.length > fields.length) return `The request is not valid: ${count} of ${named}.`;
+  return `The request is not valid: ${named}.`;
 }
 
 /** Refuses a repeated create of another route than the first. */

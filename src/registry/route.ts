@@ -46,38 +46,48 @@ export const NAME_SYNTAX = new RegExp(`^[^${CONTROL}${BLANK}](?:[^${CONTROL}]*[^
 
 /** What a definition says. */
 interface DefinitionReading {
-  /** Every violation, field by field in the order of the contract; empty for a valid definition. */
+  /** Field by field in the order of the contract; empty for a valid definition. */
   readonly violations: readonly Violation[];
+  /** Whether these are all. If not, the path has so many that its reading was stopped. */
+  readonly complete: boolean;
   /** As `shapeOf` has it. */
   readonly shape: string;
 }
 
-/** Reads a definition, and its path but once. */
+/** Checks a definition and computes its shape, parsing the path only once. */
 export function readDefinition({ method, path, middleware, handler }: RouteDefinition): DefinitionReading {
+  const pathReading = readPath(path);
   const violations: Violation[] = [];
-  const { problems, shape } = readPath(path);
   const report = (field: string, problems: readonly string[]): void => {
     for (const description of problems) violations.push({ field, description });
   };
+
   report('method', checkMethod(method));
-  report('path', problems);
+  report('path', pathReading.problems);
   if (middleware.length > MIDDLEWARE_MAX)
     report('middleware', [`Must be 0 to ${MIDDLEWARE_MAX} names; got ${middleware.length}.`]);
   middleware.slice(0, MIDDLEWARE_MAX).forEach((name, index) => {
     report(`middleware[${index}]`, checkName(name));
   });
   report('handler', checkName(handler));
-  return { violations, shape: joinShape(method, shape) };
+
+  return {
+    violations,
+    complete: pathReading.complete,
+    shape: joinShape(method, pathReading.shape),
+  };
 }
 
-/** Whether two routes have the same definition, character by character: all but what the service assigns. */
-export function sameDefinition(definition: RouteDefinition, other: RouteDefinition): boolean {
-  const a: Partial<Route> = definition;
-  const b: Partial<Route> = other;
-  const fields = new Set([...Object.keys(a), ...Object.keys(b)] as (keyof Route)[]);
-  fields.delete('id');
-  fields.delete('createdAt');
-  return [...fields].every((field) => isDeepStrictEqual(a[field], b[field]));
+/** The fields of a stored route that are no part of its definition: the service assigns them. */
+const ASSIGNED_FIELDS: readonly (keyof Route)[] = ['id', 'createdAt'];
+
+/** Whether two routes, stored or not, have the same definition, character by character. */
+export function sameDefinition(first: RouteDefinition, second: RouteDefinition): boolean {
+  const a: Partial<Route> = first;
+  const b: Partial<Route> = second;
+  // By key, so that a field added later is compared, too.
+  const fields = Object.keys({ ...a, ...b }) as (keyof Route)[];
+  return fields.every((field) => ASSIGNED_FIELDS.includes(field) || isDeepStrictEqual(a[field], b[field]));
 }
 
 /** The text that duplicates share: the method, and the path without the names of its parameters and wildcards. */
@@ -89,8 +99,8 @@ function joinShape(method: string, erasedPath: string): string {
   return `${method} ${erasedPath}`;
 }
 
-// Each check first tests whether the whole value is valid, as most are: a text has no more code points than
-// its `length`. Only invalid values are examined further.
+// Each check first tests the whole value, since most are valid. A text never has more code points than its `length`, so
+// they are counted only if that exceeds the limit, or if something else is wrong.
 
 function checkMethod(method: string): string[] {
   if (method.length <= METHOD_MAX && METHOD_SYNTAX.test(method)) return [];
@@ -110,6 +120,8 @@ function checkName(name: string): string[] {
   if (name.length <= NAME_MAX && NAME_SYNTAX.test(name) && !FORBIDDEN_IN_NAME.test(name)) return [];
   const length = countCodePoints(name);
   if (length === 0) return [`Must be a name of 1 to ${NAME_MAX} characters; got none.`];
+
+  // A name that `NAME_SYNTAX` refuses must have at least one of these problems, or it would be accepted.
   const problems: string[] = [];
   if (length > NAME_MAX) problems.push(`Must be 1 to ${NAME_MAX} characters; got ${length}.`);
   if (FORBIDDEN_IN_NAME.test(name)) problems.push(`Must have no control characters; got ${quote(name)}.`);

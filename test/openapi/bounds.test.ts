@@ -1,6 +1,6 @@
 import fc from '../support/fast-check.js';
 import { describe, expect, it } from 'vitest';
-import { Registry, REQUEST_ID_MAX } from '../../src/registry/registry.js';
+import { CLIENT_ID_MAX, Registry } from '../../src/registry/registry.js';
 import {
   readDefinition,
   METHOD_MAX,
@@ -105,7 +105,7 @@ describe('the schema of a request id', () => {
 
   it('accepts exactly what the registry accepts', async () => {
     const edges = textOf('!', '~', 'a', '-', ' ', '\u007f', '\u0000', 'é', '😀');
-    const lengths = fc.constantFrom(REQUEST_ID_MAX, REQUEST_ID_MAX + 1).map((length) => 'k'.repeat(length));
+    const lengths = fc.constantFrom(CLIENT_ID_MAX, CLIENT_ID_MAX + 1).map((length) => 'k'.repeat(length));
     await fc.assert(
       fc.asyncProperty(fc.oneof(edges, lengths), async (requestId) => {
         expect(isRequestId(requestId)).toBe(await accepts(requestId));

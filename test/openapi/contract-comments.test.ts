@@ -6,7 +6,7 @@ import { descriptorSet } from '../../src/gen/descriptor-set.js';
 import { FAILURES } from '../../src/calls/failures.js';
 import { DEFAULT_SCOPES, requiredScopes } from '../../src/grpc/route-service.js';
 import { PATH_MAX } from '../../src/registry/path-pattern.js';
-import { REQUEST_ID_MAX } from '../../src/registry/registry.js';
+import { CLIENT_ID_MAX } from '../../src/registry/registry.js';
 import { METHOD_MAX, MIDDLEWARE_MAX, NAME_MAX } from '../../src/registry/route.js';
 
 const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, descriptorSet));
@@ -44,7 +44,7 @@ describe('the comments of the contract', () => {
     ['Route.path', `1 to ${PATH_MAX} visible ASCII characters`],
     ['Route.middleware', `0 to ${MIDDLEWARE_MAX} names of 1 to ${NAME_MAX} characters`],
     ['Route.handler', `1 to ${NAME_MAX} characters`],
-    ['CreateRouteRequest.request_id', `1 to ${REQUEST_ID_MAX} visible ASCII characters`],
+    ['CreateRouteRequest.request_id', `1 to ${CLIENT_ID_MAX} visible ASCII characters`],
   ])('say the bounds that the registry has: %s', (field, bounds) => {
     expect(comments[`routing.v1.${field}`]).toContain(bounds);
   });

@@ -164,6 +164,21 @@ describe('an invalid path pattern', () => {
   it('has all its problems reported at once', () => {
     expect(readPath('a b//../:-1/#%?=/(\\').problems).toHaveLength(10);
   });
+
+  it('with many problems is not read to its end, and is said to have more', () => {
+    const { problems, complete } = readPath(`/${'#'.repeat(100)})`);
+    expect(problems).toEqual(['Must have no "#" outside brackets, or "%23" for a literal one; got "#".']);
+    expect(complete).toBe(false);
+  });
+
+  it('that ends with its hundredth problem is read to its end', () => {
+    expect(readPath(`/${'#'.repeat(100)}`).complete).toBe(true);
+  });
+
+  it('that is not read to its end is not refused for a bracket that closes later', () => {
+    const { problems } = readPath(`/(${':-'.repeat(100)})`);
+    expect(problems).toEqual([expect.stringContaining('Must have a name')]);
+  });
 });
 
 describe('the shape of a path', () => {

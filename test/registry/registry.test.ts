@@ -138,6 +138,25 @@ describe('create', () => {
     });
   });
 
+  it('says exactly how many violations a request has whose path is read to its end', async () => {
+    const middleware = Array<string>(64).fill(`\0${'m'.repeat(255)}`);
+    const definition = { ...COMMAND.definition, middleware };
+    await expect(registryOver({}).create({ ...COMMAND, definition })).rejects.toMatchObject({
+      message: expect.stringMatching(
+        /^The request is not valid: 128 violations, the first ones of /,
+      ) as string,
+      violations: { length: 128 },
+    });
+  });
+
+  it('says that there may be more violations than it names if the path is not read to its end', async () => {
+    const definition = { ...COMMAND.definition, method: 'GE T', path: `u/${'#'.repeat(100)})` };
+    await expect(registryOver({}).create({ ...COMMAND, definition })).rejects.toMatchObject({
+      message: 'The request is not valid: 3 or more violations of route.method, route.path.',
+      violations: { length: 3 },
+    });
+  });
+
   it('accepts a request id of 128 characters, given twice with the same value', async () => {
     const value = '~'.repeat(128);
     const idempotencyKeys = ['request_id', 'idempotency-key'].map((field) => ({ field, value }));
