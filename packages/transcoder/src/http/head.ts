@@ -6,7 +6,7 @@ import { readGrpcTimeout } from '../timeouts.js';
 /** The longest request target, in bytes; fewer than Node's parser takes. */
 const TARGET_MAX_BYTES = 8_192;
 
-const HTTP2 =
+const SERVES_HTTP1_ONLY =
   'The handler was called with a request of node:http2; it serves those of node:http and node:https. A proxy can offer HTTP/2 to clients.';
 
 /**
@@ -17,12 +17,14 @@ const HTTP2 =
  *   request of a `node:http2` server.
  */
 export function requireWellFormedHead(request: IncomingMessage, target: string, sent: SentHeaders): void {
-  // First, since this refusal ends the connection.
+  // First, since a body without a clear end has to end the connection, whatever else is wrong.
   requireTransferCoding(request);
+
   if (request.httpVersion !== '1.1' && request.httpVersion !== '1.0') {
-    if ('stream' in request) throw internal(new Error(HTTP2));
+    if ('stream' in request) throw internal(new Error(SERVES_HTTP1_ONLY));
     throw malformed(`The request uses HTTP/${request.httpVersion}; HTTP/1.1 and HTTP/1.0 are allowed.`);
   }
+
   requireTarget(target);
   requireHost(request, sent);
 }
@@ -39,13 +41,19 @@ function requireTarget(target: string): void {
     throw malformed('The request target has a fragment; a path and a query are allowed.');
   }
   const { authority } = ABSOLUTE.exec(target)?.groups ?? {};
-  // RFC 9110 4.2.1 and 4.2.4: the authority has a host, and no user information.
-  if (authority !== undefined && (/^(?::|$)/.test(authority) || !HOST.test(authority))) {
+  if (authority !== undefined && !isAuthority(authority)) {
     throw malformed('The request target has no valid host; a path and a query are enough.');
   }
 }
 
-// RFC 9110 7.2 and RFC 3986 3.2.2; an empty host means a target without authority.
+/** RFC 9110 4.2.1 and 4.2.4: the authority has a host, and no user information. */
+function isAuthority(text: string): boolean {
+  const hasHost = !/^(?::|$)/.test(text);
+  return hasHost && HOST.test(text);
+}
+
+// RFC 9110 7.2 and RFC 3986 3.2.2: an IPv6 or later address in brackets, or a name, and a port. The name may be empty,
+// since that is the `Host` of a target without authority.
 const HOST =
   /^(?:\[[0-9a-f:.]+\]|\[v[0-9a-f]+\.[\w\-.~!$&'()*+,;=:]+\]|(?:[\w\-.~!$&'()*+,;=]|%[0-9a-f]{2})*)(?::[0-9]*)?$/i;
 
@@ -76,6 +84,7 @@ function requireTransferCoding({ headers, httpVersion }: IncomingMessage): void 
     .split(',')
     .map((coding) => coding.trim().toLowerCase())
     .filter((coding) => coding !== '');
+
   if (codings.at(-1) !== 'chunked' || httpVersion === '1.0') throw framingUnclear();
   if (codings.length > 1)
     throw new HttpFailure(
@@ -84,7 +93,7 @@ function requireTransferCoding({ headers, httpVersion }: IncomingMessage): void 
     );
 }
 
-/** What came in place of a body whose end is known. */
+/** What a violation says was sent, for a body whose end is unknown. */
 export const UNCLEAR = 'a body without a clear end';
 
 /** The end of the body is unknown, so the connection cannot be reused. */
@@ -123,28 +132,46 @@ export function sentHeaders(
   { rawHeaders, headers }: Pick<IncomingMessage, 'rawHeaders' | 'headers'>,
   names: { has(lowerCaseName: string): boolean },
 ): SentHeaders {
-  const sent = new Map<string, string[]>();
+  const sent = linesByName(rawHeaders, names);
+  let unchanged = 0;
+  for (const name of Object.keys(headers)) {
+    if (!names.has(name)) continue;
+    const value = headers[name];
+    const lines = sent.get(name);
+    if (lines !== undefined && value === valueInNode(name, lines)) unchanged += 1;
+    else sent.set(name, [value ?? []].flat().map(String));
+  }
+
+  if (unchanged < sent.size) removeDeleted(sent, headers);
+  return sent;
+}
+
+function linesByName(
+  rawHeaders: readonly string[],
+  names: { has(lowerCaseName: string): boolean },
+): Map<string, string[]> {
+  const byName = new Map<string, string[]>();
+  // Names and values take turns.
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = String(rawHeaders[at]).toLowerCase();
     if (!names.has(name)) continue;
     const value = String(rawHeaders[at + 1]);
-    const values = sent.get(name);
-    if (values === undefined) sent.set(name, [value]);
-    else values.push(value);
+    const lines = byName.get(name);
+    if (lines === undefined) byName.set(name, [value]);
+    else lines.push(value);
   }
-  let unchanged = 0;
-  for (const name of Object.keys(headers)) {
-    if (!names.has(name)) continue;
-    const now = headers[name];
-    const values = sent.get(name);
-    const kept = values?.length === 1 || FIRST_KEPT.has(name) ? values?.[0] : values?.join(', ');
-    if (values !== undefined && now === kept) unchanged += 1;
-    else sent.set(name, [now ?? []].flat().map(String));
-  }
-  if (unchanged < sent.size)
-    for (const [name, values] of sent)
-      if (values.length === 0 || !Object.hasOwn(headers, name)) sent.delete(name);
-  return sent;
+  return byName;
+}
+
+/** The value that Node gives a header in `headers` for the lines that were sent. */
+function valueInNode(name: string, lines: readonly string[]): string | undefined {
+  return lines.length === 1 || FIRST_KEPT.has(name) ? lines[0] : lines.join(', ');
+}
+
+/** Removes the headers that the application has deleted, or set to undefined or to no values. */
+function removeDeleted(sent: Map<string, readonly string[]>, headers: IncomingHttpHeaders): void {
+  for (const [name, values] of sent)
+    if (values.length === 0 || !Object.hasOwn(headers, name)) sent.delete(name);
 }
 
 /** The headers of which Node keeps the first line; it joins those of others. */
@@ -162,16 +189,23 @@ const SECONDS_ABOVE_ZERO = /^(?=.*[1-9])[0-9]+(?:\.[0-9]+)?$/;
  * @throws HttpFailure `REQUEST_MALFORMED` if a header is not a time above zero.
  */
 export function requestTimeoutMs(headers: IncomingHttpHeaders, lenient: boolean): number {
-  const text = headers['request-timeout'];
-  const fits = text === undefined || (typeof text === 'string' && SECONDS_ABOVE_ZERO.test(text));
-  if (!fits) throw malformedTimeout('request-timeout', 'a decimal number of seconds above zero', text);
-  const ownMs = text === undefined ? Infinity : Number(text) * 1_000;
-  const grpc = lenient ? headers['grpc-timeout'] : undefined;
-  if (grpc === undefined) return ownMs;
-  const grpcMs = readGrpcTimeout(String(grpc));
-  if (grpcMs !== undefined) return Math.min(grpcMs, ownMs);
+  const requestMs = secondsInMs(headers['request-timeout']);
+  const grpcMs = lenient ? grpcTimeoutMs(headers['grpc-timeout']) : Infinity;
+  return Math.min(requestMs, grpcMs);
+}
+
+function secondsInMs(text: string | readonly string[] | undefined): number {
+  if (text === undefined) return Infinity;
+  if (typeof text === 'string' && SECONDS_ABOVE_ZERO.test(text)) return Number(text) * 1_000;
+  throw malformedTimeout('request-timeout', 'a decimal number of seconds above zero', text);
+}
+
+function grpcTimeoutMs(text: string | readonly string[] | undefined): number {
+  if (text === undefined) return Infinity;
+  const ms = readGrpcTimeout(String(text));
+  if (ms !== undefined) return ms;
   const allowed = 'one to eight digits above zero and a unit (H, M, S, m, u or n)';
-  throw malformedTimeout('grpc-timeout', allowed, grpc);
+  throw malformedTimeout('grpc-timeout', allowed, text);
 }
 
 function malformedTimeout(header: string, allowed: string, got: string | readonly string[]): HttpFailure {

@@ -3,7 +3,7 @@ import type { HttpReply } from '../http-reply.js';
 
 /** Statuses of responses without content and without `Content-Length` (RFC 9110 8.6, 15.4.5). */
 const WITHOUT_LENGTH: ReadonlySet<number> = new Set([204, 304]);
-/** The most content passed to Node in one write, in bytes. */
+/** The most content that is passed to Node in one write, in bytes. */
 const PIECE_BYTES = 16_384;
 
 /**
@@ -17,7 +17,8 @@ export function writeReply(
   reply: HttpReply,
   requestId: string,
 ): Promise<void> | undefined {
-  return writeContent(response, writeHead(response, reply, requestId), (last) => {
+  const body = writeHead(response, reply, requestId);
+  return writeContent(response, body, (last) => {
     response.end(last);
   });
 }
@@ -37,8 +38,10 @@ export function writeEarlyReply(
   lingerMs: number,
 ): Promise<void> | undefined {
   const closing = { ...reply, headers: { ...reply.headers, Connection: 'close' } };
+  // Reads and discards the rest.
   response.req.resume();
-  return writeContent(response, writeHead(response, closing, requestId), (last) => {
+  const body = writeHead(response, closing, requestId);
+  return writeContent(response, body, (last) => {
     if (last !== undefined) response.write(last);
     response.flushHeaders();
     const end = (): void => void response.end();
@@ -51,6 +54,12 @@ export function writeEarlyReply(
   });
 }
 
+/**
+ * Writes the content of a response, after its head.
+ *
+ * @param finish ends the response, with a small content that has not been written yet.
+ * @returns what `writeReply` returns.
+ */
 function writeContent(
   response: ServerResponse,
   body: Uint8Array | AsyncIterable<Uint8Array> | undefined,
@@ -95,18 +104,22 @@ function hasEnded({ closed, writableEnded }: ServerResponse): boolean {
 function contentWriter(response: ServerResponse): (content: Uint8Array) => Promise<void> {
   let settle = (): void => undefined;
   const taken = (error?: Error | null): void => {
-    // With an error, the response is about to close.
+    // After an error, `close` follows.
     if (!error) settle();
   };
   response.once('close', taken).on('error', taken);
+
   // Compression middleware replaces `write` and ignores the callback: it signals by `drain` and by its return value.
-  const replaced = Object.hasOwn(response, 'write');
-  if (replaced) response.on('drain', taken);
+  const isReplaced = Object.hasOwn(response, 'write');
+  if (isReplaced) response.on('drain', taken);
+
   const write = (piece: Uint8Array): Promise<void> =>
     new Promise((resolve) => {
       settle = resolve;
-      if (response.write(piece, taken) && replaced) resolve();
+      const isBelowLimit = response.write(piece, taken);
+      if (isBelowLimit && isReplaced) resolve();
     });
+
   return async (content) => {
     for (let start = 0; start < content.length && !hasEnded(response); start += PIECE_BYTES)
       await write(content.subarray(start, start + PIECE_BYTES));
@@ -125,10 +138,12 @@ function writeHead(
 ): Exclude<HttpReply['body'], string> {
   const headers: Record<string, string | number> = { 'X-Request-Id': requestId, ...reply.headers };
   headers['Cache-Control'] ??= 'no-store';
+
   // Otherwise the `Vary` of middleware in front, such as CORS middleware, would be lost.
   const vary = response.getHeader('Vary');
   if (vary !== undefined && headers['Vary'] !== undefined)
     headers['Vary'] = `${String(vary)}, ${headers['Vary']}`;
+
   // Node writes bytes as they are, but copies text together with the headers, which takes three times the memory.
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body;
   if (body !== undefined) {
@@ -138,10 +153,12 @@ function writeHead(
     // Otherwise Node would use the chunked coding for the empty content.
     headers['Content-Length'] = 0;
   }
-  // Middleware that replaces it, such as a cache, looks for headers among those that are set.
+
+  // Middleware that replaces `writeHead`, such as a cache, looks for headers among those that are set.
   if (Object.hasOwn(response, 'writeHead')) response.setHeaders(new Map(Object.entries(headers)));
   response.writeHead(reply.status, headers);
-  // Node buffers this response while an earlier one is being written, and would put its head before a buffered 100.
+  // Without a socket, Node buffers this response behind an earlier one; it would put a head that is not flushed before a
+  // 100 that is already buffered.
   if (response.socket === null) response.flushHeaders();
   return body;
 }

@@ -15,7 +15,7 @@ import { LONGEST_TIMER_MS } from '../timeouts.js';
 import { type Exchange, isOk } from './exchange.js';
 import type { StreamFormat } from './stream-formats.js';
 
-/** How long after its headers a server may still refuse the call with a status, in milliseconds. */
+/** How long the response waits after the server's headers for a status that refuses the call, in milliseconds. */
 const REFUSAL_MS = 1_000;
 /** The interval between pulses while there are no messages, in milliseconds. */
 const PULSE_MS = 15_000;
@@ -41,17 +41,24 @@ interface StreamedReplyParts {
 /** The next item of a stream: the content for a message, or the end. */
 type StreamItem = Uint8Array | UnaryReply | HttpFailure;
 
-/** The HTTP response for a stream of messages. */
+/**
+ * The HTTP response for a stream of messages.
+ *
+ * At most one item is requested at a time. A wait for it also ends early, without the item, when it is time for a pulse or
+ * for the head of the response; the next wait is then for the same item.
+ */
 export class StreamedReply {
   readonly #stream: ReplyStream;
   readonly #parts: StreamedReplyParts;
   #initialMetadata: ReplyMetadata | undefined;
   /** Whether an item was requested and has not been returned yet. */
-  #asked = false;
+  #isAsked = false;
+  /** The item that has come and has not been returned yet. */
   #item: StreamItem | undefined;
-  /** Wakes a waiting `#next`. */
+  /** Ends the wait of `#next`, if it waits. */
   #wake = ignore;
-  #failure: ErrorReply | undefined;
+  /** The error with which the response ended after its head was sent. */
+  #lateError: ErrorReply | undefined;
 
   constructor(stream: ReplyStream, parts: StreamedReplyParts) {
     this.#stream = stream;
@@ -68,17 +75,20 @@ export class StreamedReply {
   async reply(): Promise<HttpReply> {
     const { format, onHeaders } = this.#parts;
     const coming = this.#next();
+    // Kept, since `#wake` is another one by the time of a later wait.
     const begin = this.#wake;
     void this.#stream.headers?.then((headers) => {
       this.#initialMetadata = headers;
       setTimeout(begin, REFUSAL_MS).unref();
     }, ignore);
     const first = await coming;
+
     if (isEnd(first) && !isOk(first)) {
       onHeaders(first);
       return this.#errorReply(first);
     }
     if (first instanceof HttpFailure) return this.#errorReply(first);
+
     onHeaders({ code: Code.OK, details: '', answered: true, initialMetadata: this.#initialMetadata });
     return {
       status: 200,
@@ -89,6 +99,7 @@ export class StreamedReply {
     };
   }
 
+  /** @param first what the wait for the first item gave; undefined for no item yet. */
   async *#pieces(first: StreamItem | undefined): AsyncGenerator<Uint8Array, void> {
     const { exchange, format } = this.#parts;
     let next = first;
@@ -97,16 +108,19 @@ export class StreamedReply {
       if (piece !== undefined) yield piece;
       next = await this.#nextOrPulse();
     }
+
     if (isEnd(next) && isOk(next)) {
       if (format.end !== undefined) yield format.end;
       return;
     }
-    this.#failure = this.#errorReply(next);
-    const last = format.failure(this.#failure.body);
+
+    this.#lateError = this.#errorReply(next);
+    const last = format.failure(this.#lateError.body);
     if (last === undefined) exchange.response.destroy();
     else yield last;
   }
 
+  /** The next item, or undefined when it is time for a pulse. */
   async #nextOrPulse(): Promise<StreamItem | undefined> {
     const coming = this.#next();
     if (this.#parts.format.pulse === undefined) return coming;
@@ -118,24 +132,25 @@ export class StreamedReply {
     }
   }
 
-  /** The next item, or the failure that aborted the stream; undefined if a timer ended the wait first. */
+  /** The next item, or the failure that aborted the stream; undefined if the wait ended early. */
   async #next(): Promise<StreamItem | undefined> {
     const { open } = this.#parts;
-    if (!this.#asked) void this.#ask();
-    // No race with the item: it would keep a reaction for each pulse until the item comes.
+    if (!this.#isAsked) void this.#ask();
+    // `Promise.race` with the item would need memory for each pulse until the item comes.
     if (open.failure === undefined && this.#item === undefined) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
     const item = open.failure ?? this.#item;
-    if (item !== undefined) this.#asked = false;
+    if (item !== undefined) this.#isAsked = false;
     this.#item = undefined;
     return item;
   }
 
+  /** Requests an item, and keeps it for `#next` when it has come. Never rejects. */
   async #ask(): Promise<void> {
-    this.#asked = true;
+    this.#isAsked = true;
     try {
       const item = await this.#stream.next();
       if (isUint8Array(item)) this.#item = this.#parts.format.message(item);
@@ -159,10 +174,11 @@ export class StreamedReply {
     return { ...reply, reason: reply.reason ?? Code[codeOf(end.code)] };
   }
 
+  /** The error that ended the response, also one that came too late to be written; undefined for a success. */
   #brokenOff(): ErrorReply | undefined {
     const { open, exchange } = this.#parts;
-    if (this.#failure !== undefined || open.failure === undefined || exchange.response.writableFinished)
-      return this.#failure;
+    if (this.#lateError !== undefined || open.failure === undefined || exchange.response.writableFinished)
+      return this.#lateError;
     return this.#errorReply(open.failure);
   }
 }
@@ -182,9 +198,13 @@ export class OpenStream implements Cancellation {
   failure: HttpFailure | undefined;
   readonly #exchange: Exchange;
   readonly #open: Set<OpenStream>;
+  /** The listener of `onCancelled`. */
   #cancel = ignore;
+  /** The listener of `whenEnding`. */
   #wake = ignore;
+  /** Aborts the stream at its time limit. */
   #limit: NodeJS.Timeout | undefined;
+  /** Disconnects a client that does not read the end of the aborted stream. */
   #cut: NodeJS.Timeout | undefined;
 
   /** @param open the open streams; this one leaves them when its response has ended. */
