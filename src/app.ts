@@ -13,7 +13,7 @@ import { HttpServer } from './gateway/http-server.js';
 import { memoryUpstream, onWallClock, openChannel } from './gateway/upstream.js';
 import { descriptorSet } from './gen/descriptor-set.js';
 import { Health } from './grpc/health.js';
-import { REALM, routeService } from './grpc/route-service.js';
+import { routeService } from './grpc/route-service.js';
 import { startGrpcServer, STREAMING_PATHS } from './grpc/server.js';
 import { Closing, GRACE_MS } from './lifecycle/closing.js';
 import { listenOrExplain, openOrExplain } from './lifecycle/start.js';
@@ -33,6 +33,8 @@ import { KnexRouteStore } from './store/knex-route-store.js';
 import { ensureSchema } from './store/migrations.js';
 import { poolFigures } from './store/pool.js';
 
+/** The protection space of the service, as named in challenges (RFC 9110, section 11.5). */
+const REALM = 'route-registry';
 /** A connection to the database may always be silent for this long, in milliseconds: longer than it waits for a lock. */
 const SHORTEST_SILENCE_MS = 5_000;
 
@@ -103,7 +105,7 @@ export async function startApp(config: Config, dependencies: Dependencies): Prom
     const tracing = config.traces ? await openTracing(opened) : undefined;
     const tlsSettings = 'TLS_CERT_FILE, TLS_KEY_FILE or TLS_CLIENT_CA_FILE';
     const tls = config.tls && (await followTls(tlsSettings, config.tls, opened));
-    if (tls !== undefined) operations.metrics?.certificate(() => tls.validity);
+    if (tls !== undefined) operations.metrics?.addCertificate(() => tls.validity);
     const parts = { ...opened, ...operations, tracing, tls };
 
     const grpc = config.grpc && (await startGrpc(config.grpc, parts));
@@ -147,9 +149,9 @@ async function openOperations({
   const { Metrics } = await import('./observability/metrics/metrics.js');
   const metrics = new Metrics();
   const role = grpc === undefined ? 'gateway' : http === undefined ? 'grpc' : 'all';
-  metrics.buildInfo({ version: serviceVersion(), role });
-  metrics.readiness(readiness);
-  metrics.linesLeftOut(callLog.leftOut);
+  metrics.addBuildInfo({ version: serviceVersion(), role });
+  metrics.addReadiness(readiness);
+  metrics.addLinesLeftOut(callLog.leftOut);
 
   const { host, port } = ops;
   const pages = { readiness: () => readiness.report, metrics };
@@ -176,7 +178,7 @@ async function startGrpc(config: GrpcConfig, parts: Parts) {
       observers.filter((observer) => observer !== undefined),
     );
 
-  const measured = metrics?.calls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
+  const measured = metrics?.measureCalls({ unary: methods.map(({ path }) => path), ...STREAMING_PATHS });
   const pipeline = pipelineObservedBy(tracing?.calls, measured?.interceptor, logCalls(callLog));
   // The gateway measures and logs its own requests, for which it needs only the caller from this pipeline.
   const pipelineOfGateway = pipelineObservedBy(tracing?.calls, nameCaller);
@@ -211,7 +213,7 @@ async function openRouteService(grpc: GrpcConfig, parts: Parts) {
   const registry = new Registry({ store, now, newId });
 
   const cache = new MessageCache(config.routeCacheBytes);
-  metrics?.caches({ routes: () => cache.figures, tokens: () => authenticator.remembered });
+  metrics?.addCaches({ routes: () => cache.figures, tokens: () => authenticator.remembered });
   // Health and reflection name their services.
   const methods = routeService(registry, cache, tokens.scopes);
   const health = new Health(serviceNamesOf(methods));
@@ -237,7 +239,7 @@ async function openRouteService(grpc: GrpcConfig, parts: Parts) {
     // For good: where the keys are lost later, calls fail, but no other instance could do better.
     readiness.pass('keys', 'fetched');
     updateHealth();
-    metrics?.keySet(() => keySet.ageMs);
+    metrics?.addKeySet(() => keySet.ageMs);
   });
 
   closing.announce('not serving', () => {
@@ -271,9 +273,9 @@ async function openStore(
     return ensured;
   });
   readiness.pass('schema', `version ${version}`);
-  metrics?.schemaVersion(version);
-  metrics?.pool(() => poolFigures(knex));
-  const observers = [metrics?.statements(), tracing?.statements(database)].filter(
+  metrics?.addSchemaVersion(version);
+  metrics?.addPool(() => poolFigures(knex));
+  const observers = [metrics?.measureStatements(), tracing?.statements(database)].filter(
     (observer) => observer !== undefined,
   );
   return new KnexRouteStore(knex, { duplicates, observers, isAway });
@@ -306,9 +308,11 @@ async function startRest(config: HttpConfig, pipeline: Pipeline | undefined, par
     log: logger.child({ protocol: 'rest' }),
     mayLog: (kind) => callLog.mayWrite(kind),
     answeredLevel: callLog.successLevel,
-    observers: [metrics?.requests(), tracing?.requests(scheme)].filter((observer) => observer !== undefined),
+    observers: [metrics?.measureRequests(), tracing?.requests(scheme)].filter(
+      (observer) => observer !== undefined,
+    ),
   });
-  metrics?.caches({ replies: () => gateway.replyCache });
+  metrics?.addCaches({ replies: () => gateway.replyCache });
 
   // A gateway that calls the pipeline in its own process shares the health of the gRPC server there.
   if (pipeline === undefined || config.upstream !== undefined) {
@@ -348,7 +352,7 @@ async function openUpstream(
   const tlsSettings = 'GRPC_UPSTREAM_CA_FILE, GRPC_UPSTREAM_CERT_FILE or GRPC_UPSTREAM_KEY_FILE';
   const tls = upstreamTls && (await followTls(tlsSettings, upstreamTls, parts));
   const channel = openChannel(target, tls, config.limits);
-  metrics?.callsLeftRunning(() => channel.leftRunning);
+  metrics?.addCallsLeftRunning(() => channel.leftRunning);
   closing.resource('channel to the gRPC server', () => {
     channel.close();
   });

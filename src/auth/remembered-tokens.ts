@@ -9,6 +9,7 @@ const MAX_TOKENS = 10_000;
 /** The scheme in any spelling, normalized in keys: otherwise a caller could fill the cache with one token. */
 const SCHEME = /^bearer +/i;
 
+/** The result for an accepted token: the caller, and until when it may be cached. */
 type Accepted = AuthResult & { readonly ok: true };
 
 /** An authenticator with a cache of accepted tokens. */
@@ -22,16 +23,17 @@ export interface RememberingAuthenticator extends Authenticator {
  * Refusals are not cached.
  *
  * @param now milliseconds since the epoch
- * @param keys what the tokens are verified by: another value empties the cache. Default: always the same
+ * @param keysVersion an object that is another one whenever the keys have changed, which empties the cache. Default: the
+ *   keys never change
  */
 export function rememberTokens(
   authenticator: Authenticator,
   now: () => number = Date.now,
-  keys: () => object | undefined = () => undefined,
+  keysVersion: () => object | undefined = () => undefined,
 ): RememberingAuthenticator {
   let hits = 0;
   let misses = 0;
-  let verifiedBy = keys();
+  let verifiedBy = keysVersion();
   const accepted = new LRUCache<string, Accepted>({ max: MAX_TOKENS });
 
   function remember(key: string, result: AuthResult): AuthResult {
@@ -41,7 +43,7 @@ export function rememberTokens(
 
   /** A token that was verified by other keys must be verified again. */
   function forgetWithKeys(): void {
-    const current = keys();
+    const current = keysVersion();
     if (current !== verifiedBy) accepted.clear();
     verifiedBy = current;
   }

@@ -1,6 +1,6 @@
 /**
- * Collects the items of one turn of the event loop, and acts on all of them once its sockets are read, then on those
- * that were added meanwhile. A write between two reads wakes a peer that has just gone to sleep, and evicts the reading
+ * Acts on the items of one turn of the event loop together, after all sockets of that turn have been read. Items added
+ * while it acts are acted on in the same pass. A write between two reads wakes a peer that has just gone to sleep, and evicts the reading
  * code from the processor's caches: sent back to back, responses cost about half as much. With an immediate for each
  * item, promises would run between them, and a get would cost a sixth more.
  */
@@ -24,6 +24,7 @@ export class ImmediateBatch<Item> {
   }
 
   #actOnAll(): void {
+    // Also visits items that `act` adds: `add` then sets no immediate.
     for (const item of this.#due) {
       try {
         this.#act(item);

@@ -15,6 +15,7 @@ export class MessageCache {
   /** @param maxBytes the limit on keys, responses and the overhead of entries; with 0, nothing is cached */
   constructor(maxBytes: number) {
     this.#messages = new LRUCache({
+      // lru-cache takes no 0; no entry fits into 1 byte.
       maxSize: Math.max(1, maxBytes),
       sizeCalculation: (message, key) => key.length + message.length + ENTRY_BYTES,
     });

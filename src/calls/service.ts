@@ -93,7 +93,7 @@ function decode<T>(type: MessageType<T>, message: Uint8Array): T {
   }
 }
 
-/** Shared by all methods: allocating a new writer's buffer costs more than filling it. */
+/** Shared by all methods, as `finish` empties it: allocating a new writer's buffer costs more than filling it. */
 let writer = new BinaryWriter();
 
 function encode<T>(type: MessageType<T>, message: T): Uint8Array {

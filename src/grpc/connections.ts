@@ -15,7 +15,7 @@ import { StreamShare } from './stream-share.js';
 /** How many checks there are per sweep; a sweep ends whatever is overdue on any connection. */
 const CHECKS_PER_SWEEP = 10;
 /** The announced limits of all connections may add up to this many times `mostStreams`, since few are busy at once. */
-const OVERBOOKED = 3;
+const OVERBOOKING_FACTOR = 3;
 /** Client errors for which the server ends a session. Other codes are socket errors, or ends by the client. */
 const CLIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
   'ERR_HTTP2_ERROR',
@@ -34,37 +34,49 @@ interface ConnectionsOptions
   readonly onError?: ((reason: string) => void) | undefined;
 }
 
+/** The connections with unary calls in progress or lately, and the new ones, as one check finds them. */
+interface CallsSample {
+  readonly busy: ReadonlySet<Connection>;
+  /** Those with few calls, and the new ones; none of them busy. */
+  readonly quiet: ReadonlySet<Connection>;
+  /** How many calls the quiet ones have at work. */
+  readonly quietStreams: number;
+}
+
 /** The connections of an HTTP/2 server. Limits their number, streams and time, and closes them. */
 export class Connections {
   readonly #options: ConnectionsOptions;
   /** The sockets of all connections, and of those whose TLS handshake is not complete. */
   readonly #sockets = new Set<Socket>();
   readonly #open = new Set<Connection>();
+  /** By session. `undefined` is never added: so a stream whose session has ended is found to have no connection. */
   readonly #ofSession = new Map<Http2Session | undefined, Connection>();
   /** Connections with a unary call in progress, or with one lately. */
   readonly #withCalls = new Set<Connection>();
-  /** How many of them were busy at the last check. */
+  /** How many of them were busy (`CallSample`) at the last check. */
   #busy = 0;
   /** Connections to which only the share of a new connection has been announced. */
   readonly #arrived = new Set<Connection>();
   readonly #share: StreamShare;
   readonly #streams = new StreamCount();
   readonly #timer: NodeJS.Timeout;
-  /** The time of the last check. */
-  #now = clock();
   #checks = 0;
-  /** Called when no connection is left; set when the connections are told to end. */
+  /** Called when no connection is left. Set while the server closes. */
   #onEmpty: (() => void) | undefined;
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
     this.#share = new StreamShare(options.maxStreams, {
       busy: options.sharedStreams,
-      open: OVERBOOKED * options.mostStreams,
+      open: OVERBOOKING_FACTOR * options.mostStreams,
     });
     this.#timer = setInterval(() => {
       this.#check();
     }, options.checkMs).unref();
+  }
+
+  get #isClosing(): boolean {
+    return this.#onEmpty !== undefined;
   }
 
   /** Manages the connections that a listening server accepts from now on. */
@@ -82,7 +94,8 @@ export class Connections {
       awaitingSession = this.#accept(socket);
     });
 
-    // Node's own connection listener creates the session, so the session belongs to the connection just accepted.
+    // Node's own connection listener creates the session, so the session belongs to the connection just accepted. If TLS
+    // has negotiated another protocol, there is none, and the next connection takes this one's place.
     listener.prependListener('session', (session) => {
       if (awaitingSession !== undefined) this.#begin(awaitingSession, session);
       awaitingSession = undefined;
@@ -94,7 +107,7 @@ export class Connections {
   }
 
   #accept(socket: Socket): Connection {
-    const connection = new Connection(socket, this.#options, this.#streams, this.#now);
+    const connection = new Connection(socket, this.#options, this.#streams, clock());
     this.#open.add(connection);
     socket.once('close', () => {
       this.#open.delete(connection);
@@ -115,7 +128,7 @@ export class Connections {
     this.#ofSession.set(session, connection);
     session.once('close', () => this.#ofSession.delete(session));
     // The handshake completed after the other connections had been told to end.
-    if (this.#onEmpty !== undefined) connection.goAway(this.#now);
+    if (this.#isClosing) connection.goAway(clock());
   }
 
   /**
@@ -125,7 +138,7 @@ export class Connections {
    * @param rawHeaders its head: alternating names and values
    * @returns the connection of a stream that was accepted
    */
-  takeCall(stream: ServerHttp2Stream, rawHeaders: readonly string[]): Connection | undefined {
+  acceptCall(stream: ServerHttp2Stream, rawHeaders: readonly string[]): Connection | undefined {
     const connection = this.#connectionOf(stream);
     if (connection === undefined) return undefined;
 
@@ -135,11 +148,11 @@ export class Connections {
   }
 
   /**
-   * Accepts or resets the new stream of a streaming call, as `takeCall` does.
+   * Accepts or resets the new stream of a streaming call, as `acceptCall` does.
    *
    * @param requestMs how long the request may take, in milliseconds
    */
-  takeStreamingCall(
+  acceptStreamingCall(
     stream: ServerHttp2Stream,
     rawHeaders: readonly string[],
     requestMs: number,
@@ -171,7 +184,7 @@ export class Connections {
 
     await new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
-      for (const connection of this.#open) connection.goAway(this.#now);
+      for (const connection of this.#open) connection.goAway(clock());
       if (this.#open.size === 0) resolve();
     });
 
@@ -182,20 +195,21 @@ export class Connections {
   }
 
   #check(): void {
-    this.#now = clock();
-    this.#shareStreams();
+    const now = clock();
+    this.#announceShares(this.#sampleCalls(now));
     this.#checks = (this.#checks + 1) % CHECKS_PER_SWEEP;
     // While the server closes, every check is a sweep, since `close` waits for the last connection.
-    if (this.#checks === 0 || this.#onEmpty !== undefined)
-      for (const connection of this.#open) connection.endOverdue(this.#now);
+    if (this.#checks === 0 || this.#isClosing)
+      for (const connection of this.#open) connection.endOverdue(now);
   }
 
-  #shareStreams(): void {
+  /** Samples the calls of each connection: which connections are busy, and which have few calls or are new. */
+  #sampleCalls(now: number): CallsSample {
     const busy = new Set<Connection>();
-    const quiet = new Set<Connection>(this.#arrived);
+    const quiet = new Set<Connection>();
     let quietStreams = 0;
     for (const connection of this.#withCalls) {
-      const calls = connection.sampleCalls(this.#now);
+      const calls = connection.sampleCalls(now);
       if (calls === undefined) this.#withCalls.delete(connection);
       else if (calls.busy) busy.add(connection);
       else {
@@ -204,16 +218,24 @@ export class Connections {
       }
     }
 
-    this.#busy = busy.size;
-    const share = this.#share.forBusy(busy.size, quietStreams);
-    const most = this.#share.forIdle(this.#open.size);
+    // A new connection may be busy already.
+    for (const connection of this.#arrived) if (!busy.has(connection)) quiet.add(connection);
+    return { busy, quiet, quietStreams };
+  }
 
-    for (const connection of busy) this.#announce(connection, share);
-    for (const connection of quiet)
-      if (!busy.has(connection)) this.#announce(connection, Math.min(share, most));
-    if (most < this.#options.maxStreams)
-      for (const connection of this.#open)
-        if (!busy.has(connection)) connection.lowerMaxConcurrentStreams(most);
+  /** Announces its share to each busy or quiet connection. All others keep theirs, unless it has become too large. */
+  #announceShares({ busy, quiet, quietStreams }: CallsSample): void {
+    this.#busy = busy.size;
+    const busyShare = this.#share.forBusy(busy.size, quietStreams);
+    const mostOfOthers = this.#share.forNotBusy(this.#open.size);
+
+    for (const connection of busy) this.#announce(connection, busyShare);
+    for (const connection of quiet) this.#announce(connection, Math.min(busyShare, mostOfOthers));
+
+    // No connection was ever announced more than `maxStreams`.
+    if (mostOfOthers >= this.#options.maxStreams) return;
+    for (const connection of this.#open)
+      if (!busy.has(connection)) connection.lowerMaxConcurrentStreams(mostOfOthers);
   }
 
   #announce(connection: Connection, share: number): void {

@@ -11,9 +11,6 @@ import { implement } from '../calls/service.js';
 
 type IdempotencyKey = CreateCommand['idempotencyKeys'][number];
 
-/** The protection space of the service, as named in challenges (RFC 9110, section 11.5). */
-export const REALM = 'route-registry';
-
 /** The scope that permits each kind of call. */
 export interface Scopes {
   readonly read: string;

@@ -126,8 +126,8 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
       const requestMs = requestMsOfStreaming.get(String(headers[':path']));
       const connection =
         requestMs === undefined
-          ? connections.takeCall(stream, rawHeaders)
-          : connections.takeStreamingCall(stream, rawHeaders, requestMs);
+          ? connections.acceptCall(stream, rawHeaders)
+          : connections.acceptStreamingCall(stream, rawHeaders, requestMs);
       if (connection === undefined) return false;
 
       if (!areOfCall(headers)) {

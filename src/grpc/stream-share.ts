@@ -42,11 +42,11 @@ export class StreamShare {
 
   /** The share of a new connection, which both numbers include. */
   forNew(maybeBusy: number, open: number): number {
-    return Math.min(this.#share, this.forIdle(open), this.#fair(maybeBusy, 0));
+    return Math.min(this.#share, this.forNotBusy(open), this.#fair(maybeBusy, 0));
   }
 
   /** The most that any connection that is not busy may have while this many are open. */
-  forIdle(open: number): number {
+  forNotBusy(open: number): number {
     return this.#rounded(this.#budget.open / Math.max(1, open));
   }
 

@@ -53,11 +53,11 @@ describe('the share of each idle connection', () => {
     [20_000, 2],
   ])('among %d is at most %d streams, since all may become busy at once', (open, share) => {
     const shares = new StreamShare(MOST, BUDGET);
-    expect([shares.forIdle(open), shares.forNew(1, open)]).toEqual([share, share]);
+    expect([shares.forNotBusy(open), shares.forNew(1, open)]).toEqual([share, share]);
   });
 
   it('is at most the limit of a connection', () => {
-    expect(new StreamShare(1, BUDGET).forIdle(5_000)).toBe(1);
+    expect(new StreamShare(1, BUDGET).forNotBusy(5_000)).toBe(1);
   });
 });
 

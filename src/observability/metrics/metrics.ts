@@ -34,13 +34,13 @@ const CACHE_METRICS = [
   {
     type: Gauge,
     name: 'route_registry_cache_entries',
-    help: 'Entries that a cache can answer from now.',
+    help: 'Entries in a cache, including tokens that have expired since.',
     figure: 'entries',
   },
   {
     type: Gauge,
     name: 'route_registry_cache_bytes',
-    help: 'What the entries of a cache count, in bytes, for caches that know.',
+    help: 'Size of the entries of a cache in bytes, with their overhead; absent for a cache that does not track it.',
     figure: 'bytes',
   },
 ] as const;
@@ -69,7 +69,10 @@ function metricsOfProcess(): Registry {
   return ofProcess;
 }
 
-/** The metrics of a process, for operators. Each group of metrics exists once its method has been called. */
+/**
+ * The metrics of a process, for operators. Each group of metrics exists once its method has been called: `measure…` returns
+ * what has to be told of each call, `add…` reads values that are kept elsewhere. Only `addCaches` may be called again.
+ */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #refusals = new RefusalCounter(this.#registry);
@@ -86,22 +89,22 @@ export class Metrics {
   }
 
   /** Measures gRPC calls. */
-  calls(paths: MethodPaths): CallMetrics {
+  measureCalls(paths: MethodPaths): CallMetrics {
     return new CallMetrics(this.#registry, paths, this.#refusals.of('grpc'));
   }
 
   /** Measures REST requests. */
-  requests(): RequestMetrics {
+  measureRequests(): RequestMetrics {
     return new RequestMetrics(this.#registry, this.#refusals.of('rest'));
   }
 
   /** Measures the statements of the store. */
-  statements(): StatementMetrics {
+  measureStatements(): StatementMetrics {
     return new StatementMetrics(this.#registry);
   }
 
   /** Adds the connections to the database. */
-  pool(figures: () => PoolFigures): void {
+  addPool(figures: () => PoolFigures): void {
     this.#add(Gauge, {
       name: 'route_registry_database_connections',
       help: 'Connections to the database, used or free.',
@@ -121,8 +124,8 @@ export class Metrics {
     });
   }
 
-  /** Adds caches by name. Their figures are read at each scrape. */
-  caches(caches: Readonly<Record<string, () => CacheFigures>>): void {
+  /** Adds caches by name. May be called again, with other caches. */
+  addCaches(caches: Readonly<Record<string, () => CacheFigures>>): void {
     const known = this.#caches.size > 0;
     for (const [cache, figures] of Object.entries(caches)) this.#caches.set(cache, figures);
     // The metrics exist already, and read all caches.
@@ -138,7 +141,7 @@ export class Metrics {
   }
 
   /** Adds the numbers of log lines that were left out, by kind. */
-  linesLeftOut(leftOut: Readonly<Record<string, number>>): void {
+  addLinesLeftOut(leftOut: Readonly<Record<string, number>>): void {
     this.#add(Counter, {
       name: 'route_registry_log_lines_left_out_total',
       help: 'Lines about refusals and causes that the log left out, since there were too many in a second.',
@@ -148,7 +151,7 @@ export class Metrics {
   }
 
   /** Adds the number of calls that a separate gateway has let run although their clients had left. */
-  callsLeftRunning(count: () => number): void {
+  addCallsLeftRunning(count: () => number): void {
     this.#addValue(Counter, {
       name: 'route_registry_calls_left_running_total',
       help: 'Calls of a separate gateway that ran to their end although their clients had left.',
@@ -157,7 +160,7 @@ export class Metrics {
   }
 
   /** Adds the readiness of the process with its checks, and whether it is stopping. */
-  readiness(readiness: Readiness): void {
+  addReadiness(readiness: Readiness): void {
     this.#addValue(Gauge, {
       name: 'route_registry_ready',
       help: '1 while /readyz answers 200, else 0.',
@@ -178,7 +181,7 @@ export class Metrics {
   }
 
   /** Adds the age of the key set, in milliseconds. */
-  keySet(ageMs: () => number): void {
+  addKeySet(ageMs: () => number): void {
     this.#addValue(Gauge, {
       name: 'route_registry_jwks_age_seconds',
       help: 'How long ago the keys in use were fetched from JWT_JWKS_URL.',
@@ -187,7 +190,7 @@ export class Metrics {
   }
 
   /** Adds the time in which the served certificate is valid, in any form that `Date.parse` reads. */
-  certificate(validity: () => { readonly validFrom: string; readonly validTo: string } | undefined): void {
+  addCertificate(validity: () => { readonly validFrom: string; readonly validTo: string } | undefined): void {
     const samplesAt = (time: string | undefined): Sample[] =>
       time === undefined ? [] : [[{}, Date.parse(time) / 1_000]];
 
@@ -203,15 +206,15 @@ export class Metrics {
     });
   }
 
-  schemaVersion(version: number): void {
+  addSchemaVersion(version: number): void {
     this.#addValue(Gauge, {
       name: 'route_registry_schema_version',
-      help: 'The migrations that the schema of the database has, as many as this version needs.',
+      help: 'Number of migrations applied to the database, as many as this version needs.',
       value: () => version,
     });
   }
 
-  buildInfo(labels: { readonly version: string; readonly role: string }): void {
+  addBuildInfo(labels: { readonly version: string; readonly role: string }): void {
     this.#add(Gauge, {
       name: 'route_registry_build_info',
       help: 'Always 1; the labels say what runs.',

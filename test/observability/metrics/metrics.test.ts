@@ -9,7 +9,7 @@ import { readMetrics, sumOf } from '../../support/metric-text.js';
 describe('statements', () => {
   it('are measured by their batch size and duration, and retries are counted', async () => {
     const metrics = new Metrics();
-    const statements = metrics.statements();
+    const statements = metrics.measureStatements();
     const sent = { operation: 'INSERT', attempt: 1, captured: [] } as const;
     statements.begin({ ...sent, batchSize: 3 })();
     statements.begin({ ...sent, batchSize: 3, attempt: 2 })();
@@ -26,7 +26,7 @@ describe('statements', () => {
 describe('failed statements', () => {
   it('are counted by operation and error code', async () => {
     const metrics = new Metrics();
-    const statements = metrics.statements();
+    const statements = metrics.measureStatements();
     const sent = { operation: 'SELECT', attempt: 1, batchSize: 1, captured: [] } as const;
     const fail = (error: unknown): void => {
       statements.begin(sent)(error);
@@ -49,7 +49,7 @@ describe('failed statements', () => {
 it('readiness is exported with each of its checks, as 1 only while all pass and the process does not drain', async () => {
   const metrics = new Metrics();
   const readiness = new Readiness(['database', 'schema']);
-  metrics.readiness(readiness);
+  metrics.addReadiness(readiness);
   readiness.run();
   readiness.pass('schema', 'version 2');
   const database = { well: false };
@@ -70,7 +70,7 @@ it('readiness is exported with each of its checks, as 1 only while all pass and 
 
 it('the age of the key set is in seconds', async () => {
   const metrics = new Metrics();
-  metrics.keySet(() => 90_500);
+  metrics.addKeySet(() => 90_500);
   expect(sumOf(readMetrics(await metrics.text()), 'route_registry_jwks_age_seconds')).toBe(90.5);
 });
 
@@ -78,7 +78,7 @@ describe('the served certificate', () => {
   it('is exported with the time in which it is valid, in Unix time', async () => {
     const metrics = new Metrics();
     const validity = { validFrom: 'Jan  1 00:00:00 2030 GMT', validTo: 'Jan  2 00:00:00 2030 GMT' };
-    metrics.certificate(() => validity);
+    metrics.addCertificate(() => validity);
     const text = readMetrics(await metrics.text());
     const bounds = ['not_before', 'not_after'].map((bound) =>
       sumOf(text, `route_registry_tls_certificate_${bound}_timestamp_seconds`),
@@ -91,12 +91,12 @@ describe('the figures of caches and the connection pool', () => {
   it('are read at each scrape', async () => {
     const metrics = new Metrics();
     let entries = 1;
-    metrics.caches({ replies: () => ({ hits: 1, misses: 0, entries: 1, bytes: 700 }) });
-    metrics.caches({
+    metrics.addCaches({ replies: () => ({ hits: 1, misses: 0, entries: 1, bytes: 700 }) });
+    metrics.addCaches({
       routes: () => ({ hits: 2, misses: 3, entries, bytes: 400 }),
       tokens: () => ({ hits: 5, misses: 6, entries: 7 }),
     });
-    metrics.pool(() => ({ used: 8, free: 9, waiting: 10 }));
+    metrics.addPool(() => ({ used: 8, free: 9, waiting: 10 }));
     await metrics.text();
     entries = 2;
     const text = readMetrics(await metrics.text());
@@ -115,7 +115,7 @@ describe('the figures of caches and the connection pool', () => {
   it('may start over, as those of a cache do with new keys', async () => {
     const metrics = new Metrics();
     let hits = 5;
-    metrics.caches({ tokens: () => ({ hits, misses: 0, entries: 0 }) });
+    metrics.addCaches({ tokens: () => ({ hits, misses: 0, entries: 0 }) });
     await metrics.text();
     hits = 1;
     expect(sumOf(readMetrics(await metrics.text()), 'route_registry_cache_hits_total')).toBe(1);
@@ -124,8 +124,8 @@ describe('the figures of caches and the connection pool', () => {
 
 it('two services in one process count separately and share the metrics of the process', async () => {
   const [one, other] = [new Metrics(), new Metrics()];
-  one.schemaVersion(1);
-  other.schemaVersion(2);
+  one.addSchemaVersion(1);
+  other.addSchemaVersion(2);
   const [ofOne, ofOther] = [readMetrics(await one.text()), readMetrics(await other.text())];
   expect(sumOf(ofOne, 'route_registry_schema_version')).toBe(1);
   expect(sumOf(ofOther, 'route_registry_schema_version')).toBe(2);
@@ -141,8 +141,8 @@ it.each(['grpc', 'rest'])(
       .filter((row) => row[protocol === 'grpc' ? 2 : 3] !== 'none')
       .map(([, reason]) => reason);
     const metrics = new Metrics();
-    metrics.calls({ unary: [], server_stream: [], bidi_stream: [] });
-    metrics.requests();
+    metrics.measureCalls({ unary: [], server_stream: [], bidi_stream: [] });
+    metrics.measureRequests();
     const { values } = readMetrics(await metrics.text());
     const uncounted = reasons.filter(
       (reason) =>

@@ -11,7 +11,7 @@ const OF_WATCH = { grpc_type: 'server_stream', grpc_service: 'grpc.health.v1.Hea
 
 function measuredCalls() {
   const metrics = new Metrics();
-  const calls = metrics.calls({ unary: [GET], server_stream: [WATCH], bidi_stream: [] });
+  const calls = metrics.measureCalls({ unary: [GET], server_stream: [WATCH], bidi_stream: [] });
   const read = async (): Promise<MetricText> => readMetrics(await metrics.text());
   return { calls, read };
 }
@@ -127,7 +127,7 @@ const DURATION = 'http_server_request_duration_seconds_count';
 function measuredRequests() {
   const metrics = new Metrics();
   const read = async (): Promise<MetricText> => readMetrics(await metrics.text());
-  return { requests: metrics.requests(), read };
+  return { requests: metrics.measureRequests(), read };
 }
 
 describe('a REST request', () => {
