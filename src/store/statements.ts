@@ -40,14 +40,14 @@ export type InsertAnswer =
 
 /**
  * The statements on the table `routes`, the same on every engine. They are retried while a retry may succeed, and fail
- * with the registry's errors, or with `CancelledBeforeSend` once no call wants them.
+ * with the registry's errors, unless a method says otherwise, or with `CancelledBeforeSend` once no call wants them.
  */
 export class RouteStatements {
   readonly #knex: Knex;
   readonly #observers: StatementObservers;
   readonly #engine: Engine;
   readonly #isAway: () => boolean;
-  /** The calls whose row an attempt without an answer may have stored, for later attempts and statements of them. */
+  /** The calls whose row an attempt may have stored although it failed. They are known again in later statements. */
   readonly #perhapsStored = new WeakSet<ServedCall>();
 
   /**

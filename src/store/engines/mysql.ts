@@ -44,10 +44,10 @@ export const mysqlEngine: Engine<MysqlDatabase> = {
     requireNoTransaction((answer as [ResultSetHeader])[0]);
   },
   // A row that is left out sets the id to 1, and is not counted. Both are tested, since a proxy may drop the id, or set
-  // FOUND_ROWS, with which rows that are left out count as well.
+  // FOUND_ROWS, with which rows that are left out count as well. An answer that is misread as "some" costs one look-up.
   hasStoredAll(answer, rows) {
     const [{ insertId, affectedRows }] = answer as [ResultSetHeader];
-    return insertId === 0 && affectedRows >= rows;
+    return insertId === 0 && affectedRows === rows;
   },
   rowsIn: (answer) => (answer as [Row[]])[0],
 
