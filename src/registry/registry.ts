@@ -124,6 +124,7 @@ interface ValidCommand {
   readonly definition: RouteDefinition;
   /** The text that duplicates share. */
   readonly shape: string;
+  /** The token's `sub`. */
   readonly caller: string;
   /** Undefined for none. */
   readonly idempotencyKey: string | undefined;
@@ -162,7 +163,7 @@ function checkIdempotencyKeys(idempotencyKeys: readonly IdempotencyKey[]): Viola
   return violations;
 }
 
-/** What is wrong with a request. */
+/** What is wrong with a request: at least one violation. */
 interface Violations {
   readonly violations: readonly Violation[];
   /** Whether these are all; if not, there may be more. */
@@ -181,7 +182,7 @@ function messageOf({ violations, complete }: Violations): string {
 
   const fields = [...new Set(violations.map(({ field }) => field))];
   const named = fields.slice(0, MAX_NAMED_FIELDS).join(', ');
-  // A response may have no room for all violations.
+  // Counted, since a response may have no room for all violations.
   const count = complete ? `${violations.length} violations` : `${violations.length} or more violations`;
   if (fields.length > MAX_NAMED_FIELDS)
     return `The request is not valid: ${count}, the first ones of ${named}.`;
@@ -208,6 +209,7 @@ function routeExists({ method, path }: RouteDefinition, firstId: string): Failur
 const RANDOM_BYTES = 16;
 /** Random bytes for many ids at a time: a system call for each id would cost more than the rest of its generation. */
 const random = new Uint8Array(256 * RANDOM_BYTES);
+/** How many of them are used up. */
 let used = random.length;
 
 /**

@@ -247,7 +247,7 @@ const leaf = fc.oneof(
 );
 const wildcard = fc.constant<Piece>((nextName) => [`*${nextName()}`, '*']);
 
-function joined(separator: string, pieces: readonly Piece[]): Piece {
+function joinPieces(separator: string, pieces: readonly Piece[]): Piece {
   return (nextName) => {
     const parts = pieces.map((piece) => piece(nextName));
     return [parts.map(([each]) => each).join(separator), parts.map(([, each]) => each).join(separator)];
@@ -258,7 +258,7 @@ function joined(separator: string, pieces: readonly Piece[]): Piece {
 const { pieces } = fc.letrec<{ pieces: Piece; group: Piece }>((tie) => ({
   pieces: fc
     .array(fc.oneof({ maxDepth: 3 }, leaf, tie('group')), { minLength: 1, maxLength: 3 })
-    .map((all) => joined('-', all)),
+    .map((all) => joinPieces('-', all)),
   group: fc
     .tuple(
       fc.constantFrom('()', '{}', '<>', '[]'),
@@ -271,13 +271,13 @@ const { pieces } = fc.letrec<{ pieces: Piece; group: Piece }>((tie) => ({
     }),
 }));
 const segment = fc.oneof(
-  { weight: 4, arbitrary: fc.tuple(leaf, pieces).map((all) => joined('-', all)) },
+  { weight: 4, arbitrary: fc.tuple(leaf, pieces).map((all) => joinPieces('-', all)) },
   { weight: 1, arbitrary: wildcard },
 );
 const pattern = fc
   .tuple(fc.array(segment, { minLength: 1, maxLength: 4 }), fc.constantFrom('', '/'))
   .map(([segments, end]): Piece => (nextName) => {
-    const [path, shape] = joined('/', segments)(nextName);
+    const [path, shape] = joinPieces('/', segments)(nextName);
     return [`/${path}${end}`, `/${shape}${end}`];
   });
 

@@ -2,12 +2,16 @@ import { describeValue, isObject, requireKnown } from './input.js';
 
 /** Options of one call. */
 export interface CallOptions {
-  /** Cancels the call, which then rejects with the status `CANCELLED` and the signal's reason as its cause. */
+  /**
+   * Cancels the call, which then rejects with the status `CANCELLED` and the signal's reason as its cause. Any number of
+   * calls may share a signal: each sets its limit of listeners, beyond which Node warns of a leak, to none, for good.
+   */
   readonly signal?: AbortSignal | undefined;
   /**
    * The time limit of the call, including its token, its attempts and its waiting for a connection, in milliseconds: an
-   * integer from 1 to 2,147,483,647. The service ends each attempt after 5,000 milliseconds by default, even if this
-   * limit is longer. Default: 5,000.
+   * integer from 1 to 2,147,483,647. A call that has no connection by then takes up to 100 milliseconds more, to learn
+   * why. The service ends each attempt after 5,000 milliseconds by default, even if this limit is longer. Default:
+   * 5,000.
    */
   readonly timeoutMs?: number | undefined;
   /**
@@ -31,21 +35,28 @@ const DEFAULT_TIMEOUT_MS = 5_000;
 /** The longest delay of a Node timer, in milliseconds. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 const ID = /^[\x21-\x7e]{1,128}$/;
-/** The names of `CallOptions`, and those of `CreateOptions`. */
-const OF_CALLS = ['signal', 'timeoutMs', 'requestId'];
-const OF_CREATES = [...OF_CALLS, 'idempotencyKey'];
+/** The names of the options that every call has. */
+export const CALL_OPTIONS = ['signal', 'timeoutMs', 'requestId'] satisfies readonly (keyof CallOptions)[];
+/** The names of the options of a create. */
+export const CREATE_OPTIONS = [...CALL_OPTIONS, 'idempotencyKey'] satisfies readonly (keyof CreateOptions)[];
 
 /** Options whose types and bounds are right. */
 export type CheckedOptions = CreateOptions & { readonly timeoutMs: number };
 
-/** @throws RangeError when an option is unknown, has the wrong type or is out of its bounds */
-export function checkOptions(options: unknown = {}, reads = false): CheckedOptions {
+/**
+ * Checks the options of a call.
+ *
+ * @param allowed the names that they may have: `CALL_OPTIONS` or `CREATE_OPTIONS`
+ * @throws RangeError when an option is unknown, out of its bounds or of the wrong type (where a TypeError is customary:
+ *   users see the error as the `cause` of theirs, so it stays what it is)
+ */
+export function checkOptions(allowed: readonly string[], options: unknown = {}): CheckedOptions {
   if (!isObject(options))
     throw new RangeError(`The options must be an object, not ${describeValue(options)}.`);
   // The name that it has in the contract.
   if (options['validateOnly'] !== undefined)
     throw new RangeError('There is no option "validateOnly"; a dry run is the method checkRoute.');
-  requireKnown('option', options, reads ? OF_CALLS : OF_CREATES);
+  requireKnown('option', options, allowed);
 
   const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, requestId, idempotencyKey } = options;
   if (signal !== undefined && !isSignal(signal)) refuse('signal', 'an AbortSignal', signal);

@@ -3,17 +3,17 @@ import { setMaxListeners } from 'node:events';
 import type { DescMethod } from '@bufbuild/protobuf';
 import { type Client, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { tokenFrom } from './bearer-token.js';
-import { type CallOptions, checkOptions, isId } from './call-options.js';
+import { CALL_OPTIONS, type CallOptions, checkOptions, CREATE_OPTIONS, isId } from './call-options.js';
 import type { RouteClientOptions } from './channel.js';
-import { connectFailure, deadlineExceeded, type FailedCall, failedCall } from './failed-call.js';
+import { connectFailure, deadlineMessage, type FailedCall, failedCall } from './failed-call.js';
 import { type CallIds, messageOf, RouteClientError } from './route-client-error.js';
 import { isObject } from './input.js';
 
 /** One call of an RPC method, with its conversions. */
 export interface UnaryCall<Result> {
   readonly method: DescMethod;
-  /** Which call has an idempotency key: none, that whose caller gives one, or each, at random by default. */
-  readonly idempotencyKey: 'none' | 'optional' | 'required';
+  /** Whether the call has an idempotency key: never, only if its options have one, or always (by default a random one). */
+  readonly keyPolicy: 'never' | 'optional' | 'always';
   /** @throws Error when a value cannot be sent */
   readonly request: (idempotencyKey: string | undefined) => Uint8Array;
   /** @throws Error when the response violates the contract; the call then fails with `INTERNAL` */
@@ -32,21 +32,26 @@ interface PreparedCall {
   readonly signal: AbortSignal | undefined;
 }
 
-type Reply = FailedCall | { readonly message: Buffer; readonly trailers: Metadata };
+type Reply =
+  | { readonly ok: true; readonly message: Buffer; readonly trailers: Metadata }
+  | ({ readonly ok: false } & FailedCall);
 
-/** How often a call is sent again that ended with its connection. grpc-js does so only for some endings. */
-const MAX_RESENT = 3;
-/** The longest time to ask grpc-js why there is no connection, in milliseconds. Mostly it knows at once. */
-const ASKING_MS = 100;
-/** Needs no token, and is not retried. */
-const ASKING_PATH = '/grpc.health.v1.Health/Check';
+/**
+ * The most times that a call is sent again after its connection ended; grpc-js itself does so only for some endings.
+ * Each time at once, without a pause: so few calls overload no server.
+ */
+const MAX_RESENDS = 3;
+/** The method of the probe, which asks why there is no connection: it needs no token, and grpc-js does not retry it. */
+const PROBE_PATH = '/grpc.health.v1.Health/Check';
+/** The longest that the probe may take, in milliseconds. Mostly grpc-js answers at once. */
+const PROBE_MS = 100;
 
 /** Sends calls over grpc-js, each with a token, a deadline and the package's one error class. */
 export class CallSender {
   readonly #client: Client;
   readonly #options: RouteClientOptions;
-  /** Why there is no connection, while grpc-js is asked for it. */
-  #reason: Promise<string | undefined> | undefined;
+  /** The result of the probe in progress, if there is one: all calls that have no connection share it. */
+  #probe: Promise<string | undefined> | undefined;
   /** How many calls are in progress. */
   #underWay = 0;
   #closed = false;
@@ -69,13 +74,13 @@ export class CallSender {
     try {
       const token = await this.#token(call);
       let reply = await this.#reply(call, token);
-      if ('code' in reply && reply.code === status.UNAUTHENTICATED) {
+      if (!reply.ok && reply.code === status.UNAUTHENTICATED) {
         const renewed = await this.#token(call, token);
         if (renewed !== token) reply = await this.#reply(call, renewed);
       }
 
       // Thrown here, not where the response arrives, so that the stack names the calling code.
-      if ('code' in reply) throw new RouteClientError({ ...reply, ...call.ids });
+      if (!reply.ok) throw new RouteClientError({ ...reply, ...call.ids });
       try {
         return unary.result(reply.message, reply.trailers);
       } catch (cause) {
@@ -104,21 +109,24 @@ export class CallSender {
       const message = `There is no token for the call: ${messageOf(cause)}`;
       throw failure(call.ids, status.UNAUTHENTICATED, message, cause);
     });
-    return await (typeof source === 'string' ? token : waitWithinLimits(call, token));
+    if (typeof source === 'string') return await token;
+    return await waitUnlessAborted(call, waitUntilDeadline(call, token));
   }
 
   /** Sends a call, and again if it ends with its connection, which is safe: a create has a key. */
   async #reply(call: PreparedCall, token: string): Promise<Reply> {
-    for (let resent = 0; ; resent += 1) {
+    for (let resends = 0; ; resends += 1) {
       throwIfAborted(call);
       const reply = await this.#attempt(call, token);
-      if ('trailers' in reply) return reply;
+      if (reply.ok) return reply;
 
       throwIfAborted(call);
-      const reason = reply.unconnected ? await this.#whyUnconnected() : undefined;
-      if (reason !== undefined)
-        return { ...reply, message: deadlineExceeded(call.timeoutMs, `a connection: ${reason}`) };
-      if (!reply.lost || resent === MAX_RESENT) return reply;
+      if (reply.unconnected) {
+        const reason = await waitUnlessAborted(call, this.#whyUnconnected());
+        if (reason === undefined) return reply;
+        return { ...reply, message: deadlineMessage(call.timeoutMs, `a connection: ${reason}`) };
+      }
+      if (!reply.lost || resends === MAX_RESENDS) return reply;
     }
   }
 
@@ -144,38 +152,35 @@ export class CallSender {
       // The status comes after the message or the error, and carries the trailers.
       call.on('status', ({ metadata: trailers }) => {
         signal?.removeEventListener('abort', abort);
-        if (answer !== undefined) resolve({ message: answer, trailers });
-        else resolve(failedCall(error as unknown as ServiceError, headers, timeoutMs));
+        if (answer !== undefined) resolve({ ok: true, message: answer, trailers });
+        else resolve({ ok: false, ...failedCall(error as unknown as ServiceError, headers, timeoutMs) });
       });
     });
   }
 
-  /** Why there is no connection, which grpc-js tells only to a call that does not wait for one. */
+  /**
+   * Why there is no connection; undefined if grpc-js does not know. It tells only a call that does not wait for one, so
+   * such a call is made, the probe.
+   */
   #whyUnconnected(): Promise<string | undefined> {
-    this.#reason ??= new Promise((resolve) => {
-      const deadline = Date.now() + ASKING_MS;
-      this.#client.makeUnaryRequest(ASKING_PATH, same, same, Buffer.alloc(0), { deadline }, (error) => {
-        this.#reason = undefined;
+    this.#probe ??= new Promise((resolve) => {
+      const deadline = Date.now() + PROBE_MS;
+      this.#client.makeUnaryRequest(PROBE_PATH, same, same, Buffer.alloc(0), { deadline }, (error) => {
+        this.#probe = undefined;
         resolve(connectFailure(String(error?.details)));
       });
     });
-    return this.#reason;
+    return this.#probe;
   }
 }
 
 /** @throws RouteClientError (`INVALID_ARGUMENT`) when an option or a value cannot be sent */
 function prepareCall<Result>(unary: UnaryCall<Result>, options: CallOptions | undefined): PreparedCall {
-  const { method, idempotencyKey, request } = unary;
-  const newKey = idempotencyKey === 'required' ? randomUUID() : undefined;
-  // The error of options that are wrong has those ids that are right.
-  const unchecked: Readonly<Record<string, unknown>> = isObject(options) ? options : {};
-  const ids = {
-    requestId: isId(unchecked['requestId']) ? unchecked['requestId'] : randomUUID(),
-    idempotencyKey: isId(unchecked['idempotencyKey']) ? unchecked['idempotencyKey'] : newKey,
-  };
-
+  const { method, keyPolicy, request } = unary;
+  const ids = idsOf(keyPolicy, options);
   try {
-    const { timeoutMs, signal } = checkOptions(options, idempotencyKey === 'none');
+    const allowed = keyPolicy === 'never' ? CALL_OPTIONS : CREATE_OPTIONS;
+    const { timeoutMs, signal } = checkOptions(allowed, options);
     if (signal !== undefined) letCallsShare(signal);
 
     const path = `/${method.parent.typeName}/${method.name}`;
@@ -184,6 +189,16 @@ function prepareCall<Result>(unary: UnaryCall<Result>, options: CallOptions | un
   } catch (cause) {
     throw failure(ids, status.INVALID_ARGUMENT, messageOf(cause), cause);
   }
+}
+
+/** The ids of a call, before its options are checked: even the error about wrong options carries the ids that are valid. */
+function idsOf(keyPolicy: UnaryCall<unknown>['keyPolicy'], options: unknown): CallIds {
+  const { requestId, idempotencyKey } = isObject(options) ? options : {};
+  const defaultKey = keyPolicy === 'always' ? randomUUID() : undefined;
+  return {
+    requestId: isId(requestId) ? requestId : randomUUID(),
+    idempotencyKey: isId(idempotencyKey) ? idempotencyKey : defaultKey,
+  };
 }
 
 /** Keeps Node from warning of a leak when more than ten calls have the same signal. */
@@ -195,21 +210,27 @@ function letCallsShare(signal: AbortSignal): void {
   }
 }
 
-/** Waits for a token no longer than the call may last. */
-function waitWithinLimits(call: PreparedCall, token: Promise<string>): Promise<string> {
-  const { timeoutMs, deadline, signal } = call;
+/** Waits for a token until the deadline of the call. */
+function waitUntilDeadline(call: PreparedCall, token: Promise<string>): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      const message = deadlineMessage(call.timeoutMs, 'a token');
+      reject(failure(call.ids, status.DEADLINE_EXCEEDED, message));
+    }, call.deadline - Date.now());
+    void token.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+    });
+  });
+}
+
+/** Waits for a value until the call is aborted. */
+function waitUnlessAborted<Value>(call: PreparedCall, value: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {
     const abort = (): void => {
       reject(cancellation(call));
     };
-    const timer = setTimeout(() => {
-      reject(failure(call.ids, status.DEADLINE_EXCEEDED, deadlineExceeded(timeoutMs, 'a token')));
-    }, deadline - Date.now());
-    signal?.addEventListener('abort', abort);
-    void token.then(resolve, reject).finally(() => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', abort);
-    });
+    call.signal?.addEventListener('abort', abort, { once: true });
+    void value.then(resolve, reject).finally(() => call.signal?.removeEventListener('abort', abort));
   });
 }
 

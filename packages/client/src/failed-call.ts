@@ -57,14 +57,14 @@ export function failedCall(
   }
   if (code === status.DEADLINE_EXCEEDED) {
     const unconnected = !text.includes('remote_addr=');
-    const message = deadlineExceeded(timeoutMs, unconnected ? 'a connection' : 'the reply');
+    const message = deadlineMessage(timeoutMs, unconnected ? 'a connection' : 'the reply');
     return { ...failure, code, message, unconnected };
   }
   return { ...failure, code, message: text };
 }
 
-/** The text of a call whose deadline has passed. */
-export function deadlineExceeded(timeoutMs: number, waitingFor: string): string {
+/** The message of a call whose deadline has passed. */
+export function deadlineMessage(timeoutMs: number, waitingFor: string): string {
   return `Deadline exceeded after ${timeoutMs} ms, waiting for ${waitingFor}.`;
 }
 

@@ -68,7 +68,7 @@ class GrpcRouteClient implements RouteClient {
   createRouteOnce(definition: RouteDefinition, options?: CreateOptions): Promise<StoredCreate> {
     const create: UnaryCall<StoredCreate> = {
       method: RouteService.method.createRoute,
-      idempotencyKey: 'required',
+      keyPolicy: 'always',
       request: (idempotencyKey) => createRequest(definition, { idempotencyKey, validateOnly: false }),
       result: (reply, trailers) => ({
         route: storedRoute(reply),
@@ -81,7 +81,7 @@ class GrpcRouteClient implements RouteClient {
   checkRoute(definition: RouteDefinition, options?: CreateOptions): Promise<CheckedRoute> {
     const check: UnaryCall<CheckedRoute> = {
       method: RouteService.method.createRoute,
-      idempotencyKey: 'optional',
+      keyPolicy: 'optional',
       request: (idempotencyKey) => createRequest(definition, { idempotencyKey, validateOnly: true }),
       result: checkedRoute,
     };
@@ -91,7 +91,7 @@ class GrpcRouteClient implements RouteClient {
   getRoute(id: string, options?: CallOptions): Promise<Route> {
     const get: UnaryCall<Route> = {
       method: RouteService.method.getRoute,
-      idempotencyKey: 'none',
+      keyPolicy: 'never',
       request: () => {
         const request = create(GetRouteRequestSchema, { routeId: unicodeText('id', id) });
         return toBinary(GetRouteRequestSchema, request);

@@ -13,14 +13,14 @@ function detail<Schema extends DescMessage>(schema: Schema, init: MessageInitSha
   return anyPack(schema, create(schema, init));
 }
 
-function failingWith(code: status, details: readonly Any[]): () => Answer {
+function failureAnswer(code: status, details: readonly Any[]): () => Answer {
   const rich = create(StatusSchema, { code, message: 'No.', details: [...details] });
   const trailers = { 'grpc-status-details-bin': Buffer.from(toBinary(StatusSchema, rich)) };
   return () => ({ code, details: 'No.', trailers });
 }
 
 const VIOLATION = { field: 'route.path', description: 'Must begin with "/"; got "u".' };
-const INVALID = failingWith(status.INVALID_ARGUMENT, [
+const INVALID = failureAnswer(status.INVALID_ARGUMENT, [
   detail(rpc.ErrorInfoSchema, { reason: 'ROUTE_INVALID', domain: 'routing.v1', metadata: { one: 'fact' } }),
   detail(rpc.BadRequestSchema, { fieldViolations: [VIOLATION] }),
   detail(rpc.RequestInfoSchema, { requestId: 'as-the-service-says' }),
@@ -58,7 +58,7 @@ it('details that cannot be decoded are ignored', async () => {
 it('the details of a response are parsed, but for those of an unknown type', async () => {
   const any = create(AnySchema, { typeUrl: 'type.googleapis.com/routing.v2.Hint', value: Uint8Array.of(1) });
   const known = detail(rpc.QuotaFailureSchema, { violations: [{ subject: 'x' }] });
-  const { details } = await failureOfCreate(failingWith(status.ABORTED, [known, any]));
+  const { details } = await failureOfCreate(failureAnswer(status.ABORTED, [known, any]));
   expect(details).toMatchObject([
     { $typeName: 'google.rpc.QuotaFailure', violations: [{ subject: 'x' }] },
     { $typeName: 'google.protobuf.Any', typeUrl: any.typeUrl },

@@ -2,7 +2,7 @@ import { getEventListeners, once } from 'node:events';
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { createServer } from 'node:net';
 import { status } from '@grpc/grpc-js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { AWAY, startFaultServer, STORED } from './support/fault-server.js';
 import { answer, listen, startHttp2Server } from './support/http2-server.js';
 import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
@@ -182,6 +182,26 @@ describe('without a connection, a call', () => {
     const target = await listen(createServer(() => undefined));
     const failure = await failureOf(clientFor(target).getRoute('x', { timeoutMs: 100 }));
     expect(failure.message).toBe('Deadline exceeded after 100 ms, waiting for a connection.');
+  });
+
+  it('can be cancelled while it learns, after its deadline, why there is none', async () => {
+    const target = await listen(createServer(() => undefined));
+    const controller = new AbortController();
+    const { signal } = controller;
+    const addListener = signal.addEventListener.bind(signal);
+    vi.spyOn(signal, 'addEventListener')
+      // Until the deadline.
+      .mockImplementationOnce(addListener)
+      // From then on.
+      .mockImplementationOnce((...listening) => {
+        addListener(...listening);
+        setImmediate(() => {
+          controller.abort('The user has gone.');
+        });
+      });
+    const failure = await failureOf(clientFor(target).getRoute('x', { signal, timeoutMs: 100 }));
+    expect(failure).toMatchObject({ status: 'CANCELLED', cause: 'The user has gone.' });
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 });
 

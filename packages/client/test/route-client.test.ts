@@ -20,7 +20,7 @@ describe('a create', () => {
     expect(server.creates.map(({ route }) => route?.createdAt)).toEqual([undefined, undefined, undefined]);
   });
 
-  it('that is a dry run returns the definition, and sends a key only of its caller: no other can exist', async () => {
+  it('that is a dry run returns the definition, and sends a key only if its options have one: no other can exist', async () => {
     const server = await startFaultServer(() => STORED);
     const client = clientFor(server.address);
     await expect(client.checkRoute(DEFINITION)).resolves.toEqual(DEFINITION);

@@ -7,8 +7,8 @@ import { clientFor, DEFINITION, failureOf } from './support/test-client.js';
 
 const REFUSED: Answer = { code: status.UNAUTHENTICATED, details: 'The token has expired.' };
 
-/** Accepts one token. */
-function accepting(good: string): (received: Received) => Answer {
+/** The answer of a server that accepts only this token. */
+function answerToToken(good: string): (received: Received) => Answer {
   return ({ metadata }) => (metadata.get('authorization')[0] === `Bearer ${good}` ? STORED : REFUSED);
 }
 
@@ -18,12 +18,12 @@ describe('a token', () => {
     ['a function', () => 'good'],
     ['an async function', () => Promise.resolve('good')],
   ])('may be %s', async (_, token) => {
-    const server = await startFaultServer(accepting('good'));
+    const server = await startFaultServer(answerToToken('good'));
     await expect(clientFor(server.address, { token }).getRoute('x')).resolves.toBeDefined();
   });
 
   it('is replaced once if refused, and the call is retried with its request id', async () => {
-    const server = await startFaultServer(accepting('new'));
+    const server = await startFaultServer(answerToToken('new'));
     const refusals: (string | undefined)[] = [];
     const token = (refused?: string): string => {
       refusals.push(refused);

@@ -15,8 +15,8 @@ export async function startHttp2Server(
   const server = createServer().on('session', (session) => {
     sessions.add(session);
     session.on('stream', (stream) => {
-      const given = answers[streams++] ?? answers.at(-1);
-      given?.(
+      const nextAnswer = answers[streams++] ?? answers.at(-1);
+      nextAnswer?.(
         session,
         stream.on('error', () => undefined),
       );
