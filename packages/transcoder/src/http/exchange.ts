@@ -7,7 +7,7 @@ import { hasBody, type RequestTarget, type SentHeaders, sentHeaders } from './he
 
 /** What the head of a request is read with. */
 export interface Arriving extends ReturnType<typeof faultless> {
-  /** The names of the headers that are read as sent. */
+  /** The names of the headers of which `Exchange.sent` has the lines. */
   readonly names: { has(lowerCaseName: string): boolean };
 }
 
@@ -21,9 +21,10 @@ export class Exchange implements Cancellation {
   /** The HTTP method. */
   readonly verb: string;
   readonly target: RequestTarget;
-  /** The headers that are read as sent. */
+  /** The lines of some headers, as the client sent them: `headers` joins or drops repeated ones. */
   readonly sent: SentHeaders;
   readonly observation: RequestObservation;
+  /** Calls a listener of other code; what it throws is logged. */
   readonly notify: Arriving['notify'];
   /** The path template, for observers; undefined for an unknown path. The `answer` of `respond` may set it. */
   template: string | undefined;
@@ -35,7 +36,8 @@ export class Exchange implements Cancellation {
   written = false;
   readonly #awaitsContinue: boolean;
   readonly #closeListeners: (() => void)[] = [];
-  #lost = false;
+  /** Whether the connection has closed. */
+  #isLost = false;
 
   /** @param awaitsContinue whether the client waits for 100 (RFC 9110 10.1.1) before it sends the body. */
   constructor(
@@ -60,8 +62,8 @@ export class Exchange implements Cancellation {
   }
 
   /**
-   * Whether part of the body is unread. Until the end of the turn that delivered the head, Node may still hold that
-   * part.
+   * Whether part of the body is unread. In the turn of the event loop that delivered the head, that part may have arrived:
+   * Node reads it only after it has delivered the head.
    */
   get partial(): boolean {
     return !this.request.complete && hasBody(this.request.headers);
@@ -72,7 +74,7 @@ export class Exchange implements Cancellation {
     if (this.#awaitsContinue && !this.written && !this.cancelled) this.response.writeContinue();
   }
 
-  /** Takes over what the server says about the caller, and for the log line. */
+  /** Keeps what a reply says about the caller, and its fields for the log line. */
   recordCaller(reply: UnaryReply): void {
     this.callerKnown = isCallerKnown(reply);
     this.fields = reply.fields;
@@ -91,12 +93,13 @@ export class Exchange implements Cancellation {
 
   /**
    * Whether nobody waits for the reply: other code has responded, or the client disconnected before the response was
-   * written. Its upload breaks off before the response closes.
+   * written.
    */
   get cancelled(): boolean {
     if (this.answeredByOthers) return true;
-    const gone = this.#lost || this.response.closed || this.request.socket.destroyed;
-    return gone && !this.response.writableFinished;
+    // An upload fails when the socket is destroyed, which is before the response closes.
+    const isGone = this.#isLost || this.response.closed || this.request.socket.destroyed;
+    return isGone && !this.response.writableFinished;
   }
 
   /** Whether the request is complete and its response closed: later bytes on the connection belong to neither. */
@@ -108,20 +111,22 @@ export class Exchange implements Cancellation {
    * To be called when the connection has closed: Node 20 and 22 do not close a response that waits for an earlier one.
    */
   lose(): void {
-    this.#lost = true;
-    this.#closed();
+    this.#isLost = true;
+    this.#callListeners();
   }
 
   /** Calls the listener once nothing more of the response can be sent. */
   onClose(listener: () => void): void {
-    if (this.#lost || this.response.closed) {
+    if (this.#isLost || this.response.closed) {
       listener();
       return;
     }
-    if (this.#closeListeners.push(listener) === 1) this.response.once('close', this.#closed);
+    this.#closeListeners.push(listener);
+    // One listener on the response serves all.
+    if (this.#closeListeners.length === 1) this.response.once('close', this.#callListeners);
   }
 
-  readonly #closed = (): void => {
+  readonly #callListeners = (): void => {
     for (const listener of this.#closeListeners.splice(0)) listener();
   };
 
@@ -150,5 +155,6 @@ const BEFORE_IDENTIFIED: ReadonlySet<number> = new Set([
 /** Whether a reply shows that the server has identified the caller. */
 function isCallerKnown(reply: UnaryReply): boolean {
   const { callerKnown, answered, code } = reply;
-  return callerKnown ?? (isOk(reply) || (answered && !BEFORE_IDENTIFIED.has(code)));
+  const isLaterRefusal = answered && !BEFORE_IDENTIFIED.has(code);
+  return callerKnown ?? (isOk(reply) || isLaterRefusal);
 }
