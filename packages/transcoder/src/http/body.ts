@@ -4,22 +4,22 @@ import type { Exchange } from './exchange.js';
 import { hasBody } from './head.js';
 
 /**
- * Refuses every content coding, unless middleware has already decoded the body.
+ * Refuses a body with a content coding, unless middleware has already decoded it.
  *
  * @throws HttpFailure `CONTENT_TYPE_UNSUPPORTED`.
  */
 export function requireDecoded(request: IncomingMessage): void {
   const { headers } = request;
   const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
-  if (coding === 'identity' || !hasBody(headers) || bytesReadBefore(request)) return;
-  // RFC 9110 12.5.3: the accepted codings are in the responses that refuse another one.
+  if (coding === 'identity' || !hasBody(headers) || bytesReadBefore(request) !== undefined) return;
+  // RFC 9110 12.5.3: a response that refuses a coding names the accepted ones.
   throw unsupportedType(request.method, 'The content encoding is not supported; only identity is allowed.', {
     'Accept-Encoding': 'identity',
   });
 }
 
-// RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons. RFC 8259 defines none, so all but the
-// charset are ignored.
+// RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons; a value is a token or a quoted string. RFC
+// 8259 defines no parameters, so all but the charset are ignored.
 const JSON_TYPE =
   /^application\/json(?:[ \t]*;(?:[ \t]*(?:charset=(?:utf-8|"utf-8")|(?!charset=)[\w!#$%&'*+\-.^`|~]+=(?:[\w!#$%&'*+\-.^`|~]+|"(?:[^"\\]|\\.)*")))?)*[ \t]*$/i;
 
@@ -35,13 +35,13 @@ export function requireJsonType(exchange: Exchange): void {
   throw unsupportedType(exchange.verb, message);
 }
 
-/** @param verb the HTTP method of the request */
+/** The content type or coding is not supported. @param verb the HTTP method of the request */
 function unsupportedType(
   verb: string | undefined,
   message: string,
   headers: Readonly<Record<string, string>> = {},
 ): HttpFailure {
-  // RFC 5789 3.1 for PATCH, and W3C Linked Data Platform 7.1 for the others.
+  // RFC 5789 3.1 defines the header for PATCH, and W3C Linked Data Platform 7.1 that for POST.
   const accepted = verb === 'PATCH' ? 'Accept-Patch' : 'Accept-Post';
   return new HttpFailure('CONTENT_TYPE_UNSUPPORTED', message, {
     headers: { [accepted]: 'application/json', ...headers },
@@ -50,12 +50,13 @@ function unsupportedType(
 
 /** A body that is empty. */
 export const NO_BYTES = Buffer.alloc(0);
+
 const ignore = (): void => undefined;
 
 /** A body that is being read, as sent or as middleware has decoded it. */
 export class ArrivingBody {
   /**
-   * The bytes. After a failure, the request is paused. Never settles after `stop`.
+   * The bytes of the whole body. After a failure, the request is paused. If `stop` comes first, this never settles.
    *
    * @throws HttpFailure (rejects) `REQUEST_TOO_LARGE`, at once if the length is known, `REQUEST_MALFORMED` for a body that
    *   is incomplete, or `INTERNAL` for a body that middleware has read and parsed.
@@ -98,11 +99,11 @@ export class ArrivingBody {
       fail(malformed('The body did not arrive whole.'));
     }
 
-    const before = bytesReadBefore(request);
-    const length = before?.length ?? Number(request.headers['content-length']);
+    const bytesRead = bytesReadBefore(request);
+    const length = bytesRead?.length ?? Number(request.headers['content-length']);
     if (length > maxBytes) fail(bodyTooLarge(maxBytes));
-    else if (before !== undefined) resolve(before);
-    else if (request.readableEnded) fail(internal(new Error(READ_BEFORE)));
+    else if (bytesRead !== undefined) resolve(bytesRead);
+    else if (request.readableEnded) fail(internal(new Error(READ_BY_MIDDLEWARE)));
     else if (!request.readable) breakOff();
     else request.on('data', take).on('end', complete).on('error', breakOff).on('close', breakOff);
   }
@@ -123,13 +124,15 @@ function bytesReadBefore(request: object): Buffer | undefined {
  * size.
  */
 class GrowingBytes {
+  /** The content, which may be followed by room for more. */
   #bytes: Buffer = NO_BYTES;
+  /** The size of the content. */
   size = 0;
 
   append(piece: Buffer): void {
     const size = this.size + piece.length;
     if (this.size === 0) {
-      // Nearly always the only chunk, so it is not copied.
+      // Not copied, since it is nearly always the only chunk.
       this.#bytes = piece;
     } else {
       if (size > this.#bytes.length) this.#grow(Math.max(size, 2 * this.size));
@@ -149,8 +152,8 @@ class GrowingBytes {
   }
 }
 
-/** Developers have to change the order of their middleware, so the log says how. */
-const READ_BEFORE =
+/** For the log: a developer has to change the order of the middleware. */
+const READ_BY_MIDDLEWARE =
   'A middleware has read the body before the transcoder. Mount the transcoder first; it passes on what is not its own.';
 
 /** The body exceeds the limit. @param maxBytes the limit, in bytes */

@@ -55,23 +55,27 @@ export class SuccessReplies {
   ): HttpReply {
     if (message === undefined) throw new Error('The reply is OK and has no message.');
     if (binding.givesBytes) return bytesReply(binding, message);
+
     const rule = this.#rules.get(binding);
     if (rule?.caching !== undefined) {
       const render = this.#render;
       const rendered = this.#cache?.get(binding, message, render) ?? render(binding, message);
       return conditional(rendered, cacheControl[rule.caching], headers);
     }
+
+    // Not by `#text`: the path of the created resource is made from the same message.
     const response = fromBinary(binding.method.output, message);
     const body = this.#output.text(binding.method.output, response, binding.responseBody);
     if (rule?.creates !== true || isDryRun(rule, request)) return { status: 200, headers: {}, body };
+
     const path = rule.location && pathOfResource(rule.location, response);
     return { status: 201, headers: path === undefined ? {} : { Location: this.#basePath + path }, body };
   }
 
   /** The format of the stream for a request. @param accept the header `Accept` */
-  format(binding: Binding, accept: string | undefined, how: StreamStyle): StreamFormat {
+  format(binding: Binding, accept: string | undefined, style: StreamStyle): StreamFormat {
     if (binding.givesBytes) return bytesFormat(binding);
-    return streamFormat(accept, how, (message) => this.#text(binding, message));
+    return streamFormat(accept, style, (message) => this.#text(binding, message));
   }
 
   /**
@@ -110,9 +114,14 @@ const cacheControl = {
   immutable: 'private, max-age=31536000, immutable',
 } as const satisfies Record<NonNullable<SuccessRule['caching']>, string>;
 
-function conditional({ body, tag }: Rendered, control: string, asked: IncomingHttpHeaders): HttpReply {
+/**
+ * The response for a representation, without content if the client has it already.
+ *
+ * @param requested the headers of the request.
+ */
+function conditional({ body, tag }: Rendered, control: string, requested: IncomingHttpHeaders): HttpReply {
   const headers = { ETag: tag, 'Cache-Control': control, Vary: 'Authorization' };
-  return isCurrent(asked, tag) ? { status: 304, headers } : { status: 200, headers, body };
+  return isCurrent(requested, tag) ? { status: 304, headers } : { status: 200, headers, body };
 }
 
 /** A strong entity tag (RFC 9110 8.8.3) of a body: the first 162 bits of its SHA-256. */
@@ -128,8 +137,8 @@ export function entityTag(body: string | Uint8Array): string {
  */
 export function isCurrent(headers: IncomingHttpHeaders, tag: string): boolean {
   const { 'if-match': wanted, 'if-none-match': known } = headers;
-  if (wanted !== undefined && !names(wanted, tag, 'strong')) throw preconditionFailed();
-  return known !== undefined && names(known, tag, 'weak');
+  if (wanted !== undefined && !isListed(tag, wanted, 'strong')) throw preconditionFailed();
+  return known !== undefined && isListed(tag, known, 'weak');
 }
 
 /**
@@ -142,10 +151,11 @@ function preconditionFailed(): HttpFailure {
   );
 }
 
+// RFC 9110 8.8.3: the mark of a weak tag, and the quoted text.
 const TAG = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
 
-/** Whether a list of entity tags names the tag, by the given comparison (RFC 9110 8.8.3.2). */
-function names(list: string, tag: string, comparison: 'strong' | 'weak'): boolean {
+/** Whether a list of entity tags, or `*`, has a strong tag, by the given comparison (RFC 9110 8.8.3.2). */
+function isListed(tag: string, list: string, comparison: 'strong' | 'weak'): boolean {
   if (list.trim() === '*') return true;
   return [...list.matchAll(TAG)].some(
     ([, weak, opaque]) => opaque === tag && (weak === undefined || comparison === 'weak'),
