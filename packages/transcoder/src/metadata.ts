@@ -39,6 +39,7 @@ export const FORWARDED_HEADERS: ForwardedHeaders = new Map([
 
 /** What becomes of a name or, with a prefix, of all names that begin with it: another name or prefix. */
 interface Renaming {
+  /** A name, or a prefix with its `*`; `Renamings` keeps prefixes without. */
   readonly from: string;
   readonly to: string;
 }
@@ -52,15 +53,22 @@ class Renamings<Entry extends Renaming> {
   constructor(entries: Iterable<Entry>) {
     for (const entry of entries) {
       const { from, to } = entry;
-      if (!isPrefix(from)) this.single.set(from, entry);
-      else if (isPrefix(to)) this.prefixes.push({ ...entry, from: from.slice(0, -1), to: to.slice(0, -1) });
-      else
+      if (!isPrefix(from)) {
+        this.single.set(from, entry);
+        continue;
+      }
+      if (!isPrefix(to))
         throw new Error(`"${from}" stands for several names, and "${to}" for one; it must end in "*", too.`);
+      this.prefixes.push({ ...entry, from: from.slice(0, -1), to: to.slice(0, -1) });
     }
+
     this.prefixes.sort((one, other) => other.from.length - one.from.length);
   }
 
-  /** The entry for the longest prefix of a name; undefined if the name has an entry of its own, or there is none. */
+  /**
+   * The entry for the longest prefix of a name, which has something behind the prefix; undefined if there is none, or the
+   * name has an entry of its own.
+   */
   prefixOf(name: string): Entry | undefined {
     if (this.prefixes.length === 0 || this.single.has(name)) return undefined;
     return this.prefixes.find(({ from }) => name.startsWith(from) && name !== from);
@@ -76,7 +84,7 @@ function newName(name: string, { from, to }: Renaming): string {
   return to + name.slice(from.length);
 }
 
-// The keys that gRPC allows (PROTOCOL-HTTP2.md).
+// The keys of metadata that gRPC allows (PROTOCOL-HTTP2.md).
 const KEY = /^[0-9a-z_.-]+$/;
 
 /** The metadata that gRPC or the transcoder itself writes, or that concerns one connection. */
@@ -105,10 +113,11 @@ export function unfitKey(key: string): string | undefined {
  * take by default (gRPC's PROTOCOL-HTTP2.md). Some end the connection for more, and with it the calls of others.
  */
 const PREFIXED_MAX_BYTES = 4_096;
-/** What HTTP/2 counts for each header besides its name and value. */
+/** What HTTP/2 counts for each header besides its name and value, in bytes. */
 const HEADER_BYTES = 32;
 
 const UNFIT = /[^\x20-\x7e]/g;
+
 const NONE: CallMetadata = new Map();
 
 interface Forwarded extends Renaming {
@@ -122,48 +131,56 @@ interface ForwardedMetadata {
   readonly unfitHeader: HttpFailure | undefined;
 }
 
-/** Adds the metadata for a header. @returns why its value is refused, if it is */
+/** Adds the metadata for a header, or drops it. @returns the failure of the request if the value is refused */
 function forward(
   { from, to, unfit }: Forwarded,
   value: string,
   metadata: Map<string, string>,
 ): HttpFailure | undefined {
   const masked = value.replace(UNFIT, '?');
-  if (masked === value || unfit === 'mask') metadata.set(to, masked);
-  else if (unfit === 'refuse')
-    return malformedHeader(from, 'Must be printable ASCII characters; got others.');
-  return undefined;
+  if (masked === value || unfit === 'mask') {
+    metadata.set(to, masked);
+    return undefined;
+  }
+  return unfit === 'refuse'
+    ? malformedHeader(from, 'Must be printable ASCII characters; got others.')
+    : undefined;
 }
 
 /** Makes the metadata of calls from the headers of requests. */
 export class Forwarding {
   readonly #headers: Renamings<Forwarded>;
-  /** The lower-case names of the headers that are read as sent: those of the transcoder, and the forwarded ones. */
+  /**
+   * The lower-case names of the headers whose lines are read as sent: those that the transcoder checks, and the forwarded
+   * ones.
+   */
   readonly names: { has(name: string): boolean };
-  /** The metadata that entries give: keys, and prefixes with their `*`. */
-  readonly #given = new Set<string>();
-  /** The prefixes of keys that entries give, the longest first. */
-  readonly #givenPrefixes: readonly string[];
+  /** The metadata that the entries write: keys, and prefixes of keys with their `*`. */
+  readonly #written = new Set<string>();
+  /** The prefixes of keys that the entries write, without their `*`, the longest first. */
+  readonly #writtenPrefixes: readonly string[];
 
   /** @throws Error with a one-sentence message if a header is not in lower case, or cannot become its metadata. */
   constructor(headers: ForwardedHeaders) {
     this.#headers = new Renamings([...headers].map(([from, entry]) => this.#checked(from, entry)));
     const { single, prefixes } = this.#headers;
-    const read = new Set(['host', 'content-type', ...single.keys()]);
-    const reads = (name: string): boolean => read.has(name) || this.#headers.prefixOf(name) !== undefined;
-    this.names = prefixes.length === 0 ? read : { has: reads };
-    this.#givenPrefixes = prefixes.map(({ to }) => to).sort((one, other) => other.length - one.length);
+    const names = new Set(['host', 'content-type', ...single.keys()]);
+    const isRead = (name: string): boolean => names.has(name) || this.#headers.prefixOf(name) !== undefined;
+    this.names = prefixes.length === 0 ? names : { has: isRead };
+    this.#writtenPrefixes = prefixes.map(({ to }) => to).sort((one, other) => other.length - one.length);
   }
 
   #checked(from: string, entry: UnfitValue | RenamedHeader): Forwarded {
     if (from !== from.toLowerCase()) throw new Error(`The forwarded header "${from}" must be in lower case.`);
-    const to = typeof entry === 'object' ? entry.metadata : isPrefix(from) ? '*' : from;
-    const why = this.#given.has(to)
-      ? 'as would another one'
-      : unfitKey(isPrefix(from) ? to.replace(/\*$/, 'x') : to);
+    // Without another name, a prefix is removed from the names that begin with it.
+    const usual = isPrefix(from) ? '*' : from;
+    const to = typeof entry === 'object' ? entry.metadata : usual;
+    // Any letter stands for the rest of a name.
+    const key = isPrefix(from) ? to.replace(/\*$/, 'x') : to;
+    const why = this.#written.has(to) ? 'as would another one' : unfitKey(key);
     if (why !== undefined)
       throw new Error(`The forwarded header "${from}" would be the metadata "${to}", ${why}.`);
-    this.#given.add(to);
+    this.#written.add(to);
     return { from, to, unfit: typeof entry === 'object' ? entry.unfit : entry };
   }
 
@@ -181,29 +198,31 @@ export class Forwarding {
       const single = this.#headers.single.get(from);
       const entry = single ?? this.#prefixed(from);
       if (entry === undefined) continue;
+
       const value = values.join(', ');
       if (single === undefined) room -= entry.to.length + value.length + HEADER_BYTES;
       const fits = single !== undefined || room >= 0;
-      // The guard is asked with all headers that fit, also about a request that is refused.
+      // The metadata of a request that is refused is made, too, since the guard is asked with it.
       const failure = fits ? forward(entry, value, metadata) : headersTooLarge();
       unfitHeader ??= failure;
     }
+
     for (const [key, value] of observed) metadata.set(key, value);
     return { metadata, unfitHeader };
   }
 
-  /** What becomes of a header by a prefix; undefined if none forwards it. */
+  /** What becomes of a header whose name begins with a prefix; undefined if none forwards it. */
   #prefixed(from: string): Forwarded | undefined {
     const prefix = this.#headers.prefixOf(from);
     if (prefix === undefined) return undefined;
     const to = newName(from, prefix);
-    return this.#gives(prefix, to) ? { ...prefix, from, to } : undefined;
+    return this.#mayWrite(prefix, to) ? { ...prefix, from, to } : undefined;
   }
 
-  /** Whether a prefix may give a key: gRPC allows it, and no entry is closer to it. */
-  #gives({ to }: Forwarded, key: string): boolean {
-    const closest = this.#givenPrefixes.find((each) => key.startsWith(each));
-    return closest === to && !this.#given.has(key) && unfitKey(key) === undefined;
+  /** Whether a prefix may write a key: gRPC allows it, and no entry writes it alone or by a longer prefix of keys. */
+  #mayWrite({ to }: Forwarded, key: string): boolean {
+    const longest = this.#writtenPrefixes.find((prefix) => key.startsWith(prefix));
+    return longest === to && !this.#written.has(key) && unfitKey(key) === undefined;
   }
 }
 
@@ -217,14 +236,16 @@ export class Forwarding {
  */
 export type ResponseHeaders = ReadonlyMap<string, string>;
 
-/** The headers that Node writes or interprets, and those that the transcoder writes. */
+/** The headers that metadata must not set. */
 const TAKEN: ReadonlySet<string> = new Set([
+  // Node writes or interprets these.
   'connection',
   'content-length',
   'date',
   'keep-alive',
   'trailer',
   'transfer-encoding',
+  // The transcoder writes these.
   'accept-encoding',
   'accept-patch',
   'accept-post',
@@ -239,10 +260,10 @@ const TAKEN: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
-// RFC 9110 5.6.2.
+// RFC 9110 5.6.2: what the name of a header is.
 const TOKEN = /^[\w!#$%&'*+\-.^`|~]+$/;
 
-// Node throws for any other character, such as CR and LF.
+// The values that a header can carry: Node throws for any other character, such as CR and LF.
 const FIT = /^[\x20-\x7e\x80-\xff]*$/;
 
 /** Makes response headers from the metadata of replies. */
@@ -257,6 +278,7 @@ export class ReplyHeaders {
     const names = [...this.#metadata.single.values()].map(({ to }) => to);
     const misnamed = [...headers.values()].find((name) => !TOKEN.test(name));
     if (misnamed !== undefined) throw new Error(`"${misnamed}" is not the name of a header.`);
+
     const taken = names.find((name) => TAKEN.has(name.toLowerCase()));
     if (taken !== undefined)
       throw new Error(
@@ -270,11 +292,10 @@ export class ReplyHeaders {
    * Values that a header cannot carry are left out, such as the bytes of a key that ends in `-bin`.
    */
   addTo(response: ServerResponse, { initialMetadata, trailers }: UnaryReply): void {
-    for (const { from, to } of [
-      ...this.#metadata.single.values(),
-      ...this.#prefixed(initialMetadata, trailers),
-    ]) {
-      for (const value of [...(initialMetadata?.get(from) ?? []), ...(trailers?.get(from) ?? [])]) {
+    const prefixed = this.#prefixed(initialMetadata, trailers);
+    for (const { from, to } of [...this.#metadata.single.values(), ...prefixed]) {
+      const values = [...(initialMetadata?.get(from) ?? []), ...(trailers?.get(from) ?? [])];
+      for (const value of values) {
         if (typeof value === 'string' && FIT.test(value)) response.appendHeader(to, value);
       }
     }
@@ -289,7 +310,8 @@ export class ReplyHeaders {
       if (prefix === undefined || from.startsWith('grpc-') || from === 'content-type') return [];
       const to = newName(from, prefix);
       const name = to.toLowerCase();
-      return TOKEN.test(to) && !TAKEN.has(name) && !this.#names.has(name) ? [{ from, to }] : [];
+      const isFree = !TAKEN.has(name) && !this.#names.has(name);
+      return TOKEN.test(to) && isFree ? [{ from, to }] : [];
     });
   }
 }
