@@ -8,8 +8,8 @@ import { described } from './schema-rules.js';
 
 const TEXT = { type: 'string' };
 
-/** The header parameters that the transcoder itself reads or that have a standard meaning. */
-const known: Readonly<Record<string, Omit<Parameter, 'in'>>> = {
+/** The headers that the transcoder itself reads or that have a standard meaning, as parameters, by lower-case name. */
+const standard: Readonly<Record<string, Omit<Parameter, 'in'>>> = {
   'x-request-id': {
     name: 'X-Request-Id',
     description: 'The id of the call in the log, in errors and in the response. Default: a new id.',
@@ -44,14 +44,14 @@ const known: Readonly<Record<string, Omit<Parameter, 'in'>>> = {
   },
 };
 
-/** What is known of a header. */
-interface KnownFacts extends HeaderFacts {
-  /** Its name as the facts write it; undefined if there are none. */
+/** The facts about a header, if there are any. */
+interface NamedFacts extends HeaderFacts {
+  /** The header's name as the facts write it; undefined if there are none. */
   readonly name?: string;
 }
 
 /** The facts about a header; the case of its name does not matter. */
-export function factsOf(headers: Readonly<Record<string, HeaderFacts>>, key: string): KnownFacts {
+export function factsOf(headers: Readonly<Record<string, HeaderFacts>>, key: string): NamedFacts {
   const found = Object.entries(headers).find(([name]) => name.toLowerCase() === key.toLowerCase());
   if (found === undefined) return {};
   const [name, facts] = found;
@@ -64,6 +64,7 @@ export class RequestHeaders {
   readonly components: Record<string, Parameter> = {};
   /** The schema of `X-Request-Id` in requests and responses. */
   readonly requestId: Schema;
+  /** The headers that every method takes. */
   readonly #common: Reference[] = [];
   /** The headers that stand for request fields, each with the proto name of its field. */
   readonly #ofFields: (readonly [field: string, header: Parameter])[] = [];
@@ -71,6 +72,7 @@ export class RequestHeaders {
   /**
    * @param forwarded the headers that become metadata.
    * @param namesRequests whether a client may choose the id of its request with `X-Request-Id`.
+   * @param facts further facts about headers, by name.
    */
   constructor(
     forwarded: ForwardedHeaders,
@@ -80,8 +82,8 @@ export class RequestHeaders {
     this.requestId = parameterOf('x-request-id', facts).schema;
     // OpenAPI describes credentials as security schemes, and has no place for prefixes.
     const passed = [...forwarded.keys()].filter((key) => key !== 'authorization' && !key.endsWith('*'));
-    const keys = [...(namesRequests ? ['x-request-id'] : []), 'request-timeout', ...passed];
-    for (const key of keys) {
+    const own = namesRequests ? ['x-request-id', 'request-timeout'] : ['request-timeout'];
+    for (const key of [...own, ...passed]) {
       const header = parameterOf(key, facts);
       const { field } = factsOf(facts, key);
       if (field === undefined) this.#common.push(this.#reference(header));
@@ -89,31 +91,35 @@ export class RequestHeaders {
     }
   }
 
+  /** The header parameters of a method: those that stand for its fields, the conditions of a cache, and the common ones. */
   of(
     method: DescMethod,
     { caching }: Partial<SuccessRule>,
     parameters: Parameters,
   ): (Parameter | Reference)[] {
-    const ofFields = this.#ofFields.flatMap(([name, header]) =>
-      method.input.fields
-        .filter((field) => field.name === name)
-        .map((field) => ({
-          ...parameters.of(header.name, 'header', field),
-          ...described(header.description ?? `The same as \`${field.name}\`, as a header.`),
-        })),
-    );
+    const ofFields = this.#ofFields.flatMap(([name, header]) => {
+      const field = method.input.fields.find((each) => each.name === name);
+      if (field === undefined) return [];
+      const parameter = parameters.of(header.name, 'header', field);
+      const description = header.description ?? `The same as \`${field.name}\`, as a header.`;
+      return [{ ...parameter, ...described(description) }];
+    });
+
     const conditions = caching === undefined ? [] : ['if-match', 'if-none-match'];
-    return [...ofFields, ...conditions.map((key) => this.#reference(parameterOf(key, {}))), ...this.#common];
+    const ofCaching = conditions.map((key) => this.#reference(parameterOf(key, {})));
+    return [...ofFields, ...ofCaching, ...this.#common];
   }
 
+  /** Adds a parameter to the components. @returns a reference to it */
   #reference(parameter: Parameter): Reference {
     this.components[parameter.name] = parameter;
     return { $ref: `#/components/parameters/${parameter.name}` };
   }
 }
 
+/** A header as a parameter, with what the facts say in place of the usual. @param key its lower-case name */
 function parameterOf(key: string, facts: Readonly<Record<string, HeaderFacts>>): Parameter {
-  const usual: Omit<Parameter, 'in'> = known[key] ?? { name: key, schema: TEXT };
+  const usual: Omit<Parameter, 'in'> = standard[key] ?? { name: key, schema: TEXT };
   const { name = usual.name, description = usual.description ?? '', bounds } = factsOf(facts, key);
   return { name, in: 'header', ...described(description), schema: { ...usual.schema, ...bounds } };
 }

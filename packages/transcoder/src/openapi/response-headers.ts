@@ -18,8 +18,8 @@ export function exactly(value: string): Schema {
   return { type: 'string', const: value };
 }
 
-/** The header `Vary` of a response that depends on this request header; CORS middleware in front adds another. */
-function dependence(name: string): Header {
+/** The header `Vary` of a response that depends on a request header; CORS middleware in front may add another. */
+function varyBy(name: string): Header {
   const pattern = `^(.+, )?${name}$`;
   return header('The request headers that the response depends on.', { type: 'string', pattern }, name);
 }
@@ -29,8 +29,8 @@ const REQUEST_ID_TEXT =
   'The id of the call: the one in the request, or a new one. It is also in the log and in errors.';
 const CACHING = 'Whether the response may be cached, and for how long.';
 
-/** The headers of some responses, by the name of their component. */
-const known = {
+/** The headers that the transcoder itself writes, by the name of their component. */
+const ownHeaders = {
   NoStore: header(CACHING, exactly('no-store')),
   Revalidate: header(CACHING, exactly('private, no-cache')),
   Immutable: header(CACHING, exactly('private, max-age=31536000, immutable')),
@@ -39,9 +39,9 @@ const known = {
     { type: 'string', pattern: '^"[!#-~]+"$' },
     '"L_9GykOhU34DF0Q4b8xRcnJ9YAH"',
   ),
-  Vary: dependence('Authorization'),
+  Vary: varyBy('Authorization'),
   NoTransform: header(CACHING, exactly('no-store, no-transform')),
-  VaryAccept: dependence('Accept'),
+  VaryAccept: varyBy('Accept'),
   NoBuffering: header('Tells proxies to pass on each message as it comes.', exactly('no')),
   NoSniff: header('Tells browsers to keep to the content type.', exactly('nosniff')),
   // Without an example, since it begins with the base path.
@@ -55,7 +55,9 @@ const known = {
 export class DescribedHeaders {
   /** The headers that responses refer to, by name. */
   readonly components: Record<string, Header> = {};
+  /** The headers that the transcoder writes into every response. */
   readonly #everywhere: Headers;
+  /** The headers that any response may have from the metadata of the reply. */
   readonly #forwarded: Headers;
   /** The headers that depend on request fields, each with the proto name of its field. */
   readonly #ofFields: readonly (readonly [field: string, name: string, header: Header])[];
@@ -63,41 +65,39 @@ export class DescribedHeaders {
   /**
    * @param forwarded the metadata of replies that becomes headers.
    * @param requestId the schema of request ids.
+   * @param facts further facts about headers, by name.
    */
   constructor(forwarded: ResponseHeaders, requestId: Schema, facts: Readonly<Record<string, HeaderFacts>>) {
     const id = header(REQUEST_ID_TEXT, requestId, REQUEST_ID);
     this.#everywhere = { 'X-Request-Id': this.#reference('X-Request-Id', id) };
-    // OpenAPI has no place for prefixes.
-    const described = [...forwarded]
-      .filter(([key]) => !key.endsWith('*'))
-      .map(([key, name]) => {
-        const {
-          description = `The \`${key}\` that the service sends.`,
-          bounds,
-          field,
-        } = factsOf(facts, name);
-        return { name, field, header: { ...header(description, { ...TEXT, ...bounds }), required: false } };
-      });
-    this.#forwarded = Object.fromEntries(
-      described.flatMap(({ name, field, header: each }) => (field === undefined ? [[name, each]] : [])),
-    );
-    this.#ofFields = described.flatMap(({ name, field, header: each }) =>
-      field === undefined ? [] : [[field, name, each]],
-    );
+
+    const ofAll: [name: string, header: Header][] = [];
+    const ofFields: [field: string, name: string, header: Header][] = [];
+    for (const [key, name] of forwarded) {
+      // OpenAPI has no place for prefixes.
+      if (key.endsWith('*')) continue;
+      const usual = `The \`${key}\` that the service sends.`;
+      const { description = usual, bounds, field } = factsOf(facts, name);
+      const optional = { ...header(description, { ...TEXT, ...bounds }), required: false };
+      if (field === undefined) ofAll.push([name, optional]);
+      else ofFields.push([field, name, optional]);
+    }
+    this.#forwarded = Object.fromEntries(ofAll);
+    this.#ofFields = ofFields;
   }
 
   /**
    * The headers of every response, and those for caching. If `caching` is undefined, the response must not be stored.
    */
   of(caching: SuccessRule['caching']): Headers {
-    const everywhere = { ...this.#forwarded, ...this.#everywhere };
-    if (caching === undefined) return { ...everywhere, 'Cache-Control': this.#known('NoStore') };
-    const name = { revalidate: 'Revalidate', immutable: 'Immutable' } as const;
+    const ofAll = { ...this.#forwarded, ...this.#everywhere };
+    if (caching === undefined) return { ...ofAll, 'Cache-Control': this.#own('NoStore') };
+    const component = { revalidate: 'Revalidate', immutable: 'Immutable' } as const;
     return {
-      ...everywhere,
-      'Cache-Control': this.#known(name[caching]),
-      ETag: this.#known('ETag'),
-      Vary: this.#known('Vary'),
+      ...ofAll,
+      'Cache-Control': this.#own(component[caching]),
+      ETag: this.#own('ETag'),
+      Vary: this.#own('Vary'),
     };
   }
 
@@ -112,25 +112,27 @@ export class DescribedHeaders {
     return {
       ...this.#forwarded,
       ...this.#everywhere,
-      'Cache-Control': this.#known('NoTransform'),
-      Vary: this.#known('VaryAccept'),
-      'X-Accel-Buffering': this.#known('NoBuffering'),
+      'Cache-Control': this.#own('NoTransform'),
+      Vary: this.#own('VaryAccept'),
+      'X-Accel-Buffering': this.#own('NoBuffering'),
     };
   }
 
   /** The additional headers of a `google.api.HttpBody`. */
   ofBytes(): Headers {
-    return { 'X-Content-Type-Options': this.#known('NoSniff') };
+    return { 'X-Content-Type-Options': this.#own('NoSniff') };
   }
 
+  /** The additional header of a response to the creation of a resource. */
   location(): Headers {
-    return { Location: this.#known('Location') };
+    return { Location: this.#own('Location') };
   }
 
-  #known(name: keyof typeof known): Reference {
-    return this.#reference(name, known[name]);
+  #own(component: keyof typeof ownHeaders): Reference {
+    return this.#reference(component, ownHeaders[component]);
   }
 
+  /** Adds a header to the components. @returns a reference to it */
   #reference(name: string, content: Header): Reference {
     this.components[name] = content;
     return { $ref: `#/components/headers/${name}` };
