@@ -21,12 +21,14 @@ export type Lookup =
     }
   | { readonly outcome: 'unknown path' };
 
-/** The bindings whose templates end at one place, by HTTP method. */
+/** The bindings whose templates end at one place of a tree, by HTTP method. */
 type Leaf = Map<string, Binding>;
 
-/** The branches of all templates that begin with the same segments. */
+/** A place in a tree: all templates that begin with the same segments, by what follows these. */
 class Branch {
+  /** What follows a literal segment. */
   readonly literals = new Map<string, Branch>();
+  /** What follows `*`. */
   oneSegment: Branch | undefined;
   /** Templates that end here. */
   readonly end: Leaf = new Map();
@@ -36,8 +38,9 @@ class Branch {
   readonly suffixes: Suffix[] = [];
 }
 
-/** The branches of all templates with so many segments behind the same `**`. */
+/** All templates with the same number of segments behind the same `**`. */
 interface Suffix {
+  /** The number of segments behind `**`. */
   readonly length: number;
   readonly root: Branch;
 }
@@ -69,19 +72,18 @@ export class BindingTable {
     const others: Binding[] = [];
     for (const [customVerb, segments] of readings(path)) {
       const root = this.#roots.get(customVerb);
-      for (const leaf of root === undefined ? [] : matches(root, segments, 0)) {
+      if (root === undefined) continue;
+      for (const leaf of matches(root, segments, 0)) {
         const binding = choose(leaf, verb);
         if (binding !== undefined) return { outcome: 'found', binding, segments };
         others.push(...leaf.values());
       }
     }
+
     const [binding] = others;
     if (binding === undefined) return { outcome: 'unknown path' };
-    return {
-      outcome: 'wrong verb',
-      allowed: withImpliedVerbs(others.map(({ verb: each }) => each)),
-      binding,
-    };
+    const allowed = withImpliedVerbs(others.map((other) => other.verb));
+    return { outcome: 'wrong verb', allowed, binding };
   }
 
   /** All HTTP methods that any path supports. */
@@ -112,7 +114,10 @@ function ensure(branches: Map<string, Branch>, key: string): Branch {
   return branch;
 }
 
-/** The place of a template, created if necessary, and that of templates with the same requests and more, if there is one. */
+/**
+ * The leaf of a template, created if necessary, and that of a broader template, if there can be one: `**` and any number of
+ * `*` behind it matches the same paths as `**` alone, except the shortest.
+ */
 function leavesOf(root: Branch, segments: readonly Segment[]): [own: Leaf, broader?: Leaf] {
   const rest = segments.indexOf('**');
   if (rest < 0) return [descend(root, segments).end];
@@ -123,6 +128,7 @@ function leavesOf(root: Branch, segments: readonly Segment[]): [own: Leaf, broad
   return behind.every((segment) => segment === '*') ? [end, branch.rest] : [end];
 }
 
+/** The place behind some segments, created if necessary. */
 function descend(root: Branch, segments: readonly Segment[]): Branch {
   return segments.reduce(
     (branch, segment) =>
@@ -131,6 +137,7 @@ function descend(root: Branch, segments: readonly Segment[]): Branch {
   );
 }
 
+/** The place behind `**` for templates with some number of further segments, created if necessary. */
 function suffixOf({ suffixes }: Branch, length: number): Branch {
   const known = suffixes.find((each) => each.length === length);
   if (known !== undefined) return known.root;
@@ -162,8 +169,10 @@ function matches(branch: Branch, segments: readonly string[], index: number): Le
   const leaves = literal === undefined ? [] : matches(literal, segments, index + 1);
   if (segment === undefined) leaves.push(branch.end);
   else if (branch.oneSegment !== undefined) leaves.push(...matches(branch.oneSegment, segments, index + 1));
+
   const { rest, suffixes } = branch;
-  if ((rest.size === 0 && suffixes.length === 0) || segments.includes('', index)) return leaves;
+  const goesOn = rest.size > 0 || suffixes.length > 0;
+  if (!goesOn || segments.includes('', index)) return leaves;
   const left = segments.length - index;
   for (const { length, root } of suffixes)
     if (length <= left) leaves.push(...matches(root, segments, segments.length - length));
@@ -171,6 +180,7 @@ function matches(branch: Branch, segments: readonly string[], index: number): Le
   return leaves;
 }
 
+/** The binding of a leaf for an HTTP method: its own, for HEAD that of GET, or that of any method, which is not for OPTIONS. */
 function choose(leaf: Leaf, verb: string): Binding | undefined {
   if (verb === 'OPTIONS') return leaf.get(verb);
   return leaf.get(verb) ?? (verb === 'HEAD' ? leaf.get('GET') : undefined) ?? leaf.get('*');
@@ -178,10 +188,12 @@ function choose(leaf: Leaf, verb: string): Binding | undefined {
 
 /** GET implies HEAD, and every path supports OPTIONS (RFC 9110 9.3.2 and 9.3.7). */
 function withImpliedVerbs(verbs: readonly string[]): string[] {
-  const known = verbs.flatMap((verb) =>
-    verb === '*' ? ANY_VERB : verb === 'GET' ? ['GET', 'HEAD'] : [verb],
-  );
-  return [...new Set([...known, 'OPTIONS'])];
+  return [...new Set([...verbs.flatMap(withHead), 'OPTIONS'])];
+}
+
+function withHead(verb: string): readonly string[] {
+  if (verb === '*') return ANY_VERB;
+  return verb === 'GET' ? ['GET', 'HEAD'] : [verb];
 }
 
 /** The HTTP methods that `*` stands for. */
