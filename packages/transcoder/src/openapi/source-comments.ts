@@ -1,25 +1,32 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 
-/** An element of a file: it has a name, and may contain further elements. */
+/** An element of a proto file, such as a message or a field: it has a name, and may contain lists of further elements. */
 type Element = Readonly<Record<string, unknown>> & { readonly name: string };
 
-/** The lists of elements in an element, by the number of their field in google/protobuf/descriptor.proto. */
-type Lists = ReadonlyMap<number, readonly [property: string, lists: () => Lists]>;
+/** A list of elements in an element. */
+interface List {
+  readonly property: string;
+  /** The number of its field in google/protobuf/descriptor.proto. */
+  readonly number: number;
+  /** The lists in each of its elements; a function, since messages are in messages. */
+  readonly lists: () => readonly List[];
+}
 
-const none: Lists = new Map();
-const inEnum: Lists = new Map([[2, ['value', () => none]]]);
-const inService: Lists = new Map([[2, ['method', () => none]]]);
-const inMessage: Lists = new Map<number, readonly [string, () => Lists]>([
-  [2, ['field', () => none]],
-  [3, ['nestedType', () => inMessage]],
-  [4, ['enumType', () => inEnum]],
-]);
-const inFile: Lists = new Map<number, readonly [string, () => Lists]>([
-  [4, ['messageType', () => inMessage]],
-  [5, ['enumType', () => inEnum]],
-  [6, ['service', () => inService]],
-]);
+const none: readonly List[] = [];
+const inEnum: readonly List[] = [{ property: 'value', number: 2, lists: () => none }];
+const inService: readonly List[] = [{ property: 'method', number: 2, lists: () => none }];
+const inMessage: readonly List[] = [
+  { property: 'field', number: 2, lists: () => none },
+  { property: 'nestedType', number: 3, lists: () => inMessage },
+  { property: 'enumType', number: 4, lists: () => inEnum },
+];
+const inFile: readonly List[] = [
+  { property: 'messageType', number: 4, lists: () => inMessage },
+  { property: 'enumType', number: 5, lists: () => inEnum },
+  { property: 'service', number: 6, lists: () => inService },
+];
+/** The number of the field `package` of a file, whose comment is that of the package. */
 const PACKAGE = 2;
 
 /**
@@ -38,22 +45,30 @@ export function sourceComments(descriptorSet: Uint8Array): Record<string, string
     for (const { path, leadingComments, trailingComments } of location) {
       const comment = leadingComments === '' ? trailingComments : leadingComments;
       const name = names.get(path.join());
+      // A package has comments in several files; the first counts.
       if (comment !== '' && name !== undefined) comments[name] ??= comment;
     }
   }
   return comments;
 }
 
-/** The full names of an element and of everything in it, by their places in the source information. */
+/**
+ * The full names of an element and of everything in it, by their places in the source information: the number of each list
+ * that leads to an element, and its index there.
+ *
+ * @param name the full name of the element.
+ * @param place the numbers and indexes that lead to the element.
+ */
 function* namesByPlace(
   element: Element,
   name: string,
-  lists: Lists,
+  lists: readonly List[],
   place: readonly number[],
 ): Generator<[place: string, name: string]> {
   yield [place.join(), name];
-  for (const [number, [property, next]] of lists) {
-    for (const [index, child] of (element[property] as readonly Element[]).entries())
-      yield* namesByPlace(child, `${name}.${child.name}`, next(), [...place, number, index]);
+  for (const list of lists) {
+    const children = element[list.property] as readonly Element[];
+    for (const [index, child] of children.entries())
+      yield* namesByPlace(child, `${name}.${child.name}`, list.lists(), [...place, list.number, index]);
   }
 }
