@@ -22,8 +22,9 @@ export interface ReflectedContract {
 
 /** What to ask for, and within which time. */
 interface Taking {
+  /** The time for all calls together, in milliseconds. */
   readonly deadlineMs: number;
-  /** The metadata of the call. Default: none. */
+  /** The metadata of the calls. Default: none. */
   readonly metadata: CallMetadata | undefined;
   /** Full names of further types to take, as far as the server has them. */
   readonly types: Iterable<string>;
@@ -40,7 +41,7 @@ export async function takeContract(
   { deadlineMs, metadata, types }: Taking,
 ): Promise<ReflectedContract> {
   const deadline = Date.now() + deadlineMs;
-  let last: unknown;
+  let lastFailure: unknown;
   for (const version of VERSIONS) {
     const stream = new ReflectionStream(client, version, deadline, metadata);
     try {
@@ -50,15 +51,17 @@ export async function takeContract(
         error instanceof ReflectionError
           ? error
           : failureOf(error as Error, stream.headers, target, deadlineMs);
-      last = failure;
+      lastFailure = failure;
+      // The server may have another version.
       if (failure.code !== status.UNIMPLEMENTED) break;
     } finally {
       stream.close();
     }
   }
-  throw last as Error;
+  throw lastFailure as Error;
 }
 
+/** The contract, as far as the server describes it. @throws ReflectionError (rejects) if it describes no service whole */
 async function contractOf(
   stream: ReflectionStream,
   target: string,
@@ -66,7 +69,6 @@ async function contractOf(
   types: Iterable<string>,
 ): Promise<ReflectedContract> {
   const names = await listedServices(stream);
-
   const files = new ReflectedFiles(stream, new TimeSlices(deadline));
   const described = new Set<string>();
   const skipped: string[] = [];
@@ -80,10 +82,11 @@ async function contractOf(
   for (const name of types) await files.takeSymbol(name);
   await files.complete();
   const { descriptorSet, reasons } = await files.set();
+
   for (const [name, reason] of reasons) {
     const parent = name.slice(0, Math.max(0, name.lastIndexOf('.')));
     const isService = described.has(name);
-    // That a service is not whole says enough of its methods.
+    // If a service is skipped, the reasons for its methods add nothing.
     const isMethodOfWhole = described.has(parent) && !reasons.has(parent);
     if (isService || isMethodOfWhole) skipped.push(`${name}: ${reason}.`);
   }
@@ -101,6 +104,7 @@ async function contractOf(
   return { descriptorSet, services, skipped };
 }
 
+/** The full names of the services that the server lists, each once. */
 async function listedServices(stream: ReflectionStream): Promise<Set<string>> {
   const listed = await stream.ask({ case: 'listServices', value: '*' });
   const services = listed.case === 'listServicesResponse' ? listed.value.service : [];
@@ -108,6 +112,7 @@ async function listedServices(stream: ReflectionStream): Promise<Set<string>> {
   return new Set(services.map(({ name }) => name.replace(/^\./, '')));
 }
 
+/** What an error of a call says about the server, for the user of the command. @param headers those of the call, if any came */
 function failureOf(
   error: Partial<ServiceError> & Error,
   headers: Metadata | undefined,
@@ -115,6 +120,7 @@ function failureOf(
   deadlineMs: number,
 ): ReflectionError {
   const code = error.code ?? status.UNKNOWN;
+
   // A ServiceError without details is what grpc-js makes of a compression that it does not know.
   const withoutDetails = 'code' in error ? UNKNOWN_COMPRESSION : error.message;
   const details = error.details ?? withoutDetails;
