@@ -21,16 +21,18 @@ export function isForeign({ method, url, headers }: IncomingMessage, { hosts, li
   const { origin, 'sec-fetch-site': site = 'none', 'sec-fetch-dest': destination } = headers;
   // Every browser sends `Host`.
   if (headers.host === undefined) return false;
+
   const host = headers.host.toLowerCase();
   if (!isAccepted(host, hosts)) return true;
   // A proxy in front may speak HTTPS.
   if (origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`) return true;
+
   if (site === 'none' || site === 'same-origin') return false;
   const isLink = method === 'GET' && destination === 'document';
   return !(isLink && linked.has(requestTarget({ url }).path));
 }
 
-/** An address has no name that could resolve to another one. */
+/** Whether a `Host` cannot be that of a rebound name: an address resolves to nothing else, and `localhost` always to loopback. */
 function isAccepted(host: string, hosts: ReadonlySet<string>): boolean {
   const [, bracketed, name = ''] = /^(?:\[(.*)\]|([^:]*))(?::\d+)?$/.exec(host) ?? [];
   if (bracketed !== undefined) return isIP(bracketed) === 6;

@@ -33,7 +33,9 @@ export const scalarSchemas = {
   [ScalarType.BYTES]: { type: 'string', contentEncoding: 'base64' },
 } as const satisfies Record<ScalarType, Schema>;
 
-/** The JSON forms of map keys. For all other key types, any text is a key. */
+/**
+ * The JSON forms of map keys, which are text even for numbers of 32 bits. For all other key types, any text is a key.
+ */
 export const keySchemas: ReadonlyMap<ScalarType, Schema> = new Map([
   [ScalarType.INT32, INT64],
   [ScalarType.SINT32, INT64],

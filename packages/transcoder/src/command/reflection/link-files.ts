@@ -3,7 +3,7 @@ import type { TimeSlices } from './time-slices.js';
 import { type FileSymbol, symbolFor, type TypeUse, typeUses } from './symbols.js';
 
 /**
- * Removes what are no fields: the npm package `@grpc/reflection` lists extensions among the fields of the message that
+ * Removes the extensions from the fields of messages: the npm package `@grpc/reflection` lists extensions among the fields of the message that
  * they extend, under names with a leading dot.
  */
 export function removeExtensions(messages: readonly DescriptorProto[]): void {
@@ -20,8 +20,8 @@ export type Link = { readonly use: TypeUse } & (
 );
 
 /**
- * Writes the full name of each type where it is used, and lets each file import the files of the types that it uses:
- * a file may name types relative to their scope, or import them under another name than their file has.
+ * Writes the full name of each type where it is used, and lets each file import the files of the types that it uses: as
+ * the server sends them, a file may name types relative to their scope, or import them under another name than their file has.
  */
 export async function linkFiles(
   files: readonly FileDescriptorProto[],
@@ -34,13 +34,18 @@ export async function linkFiles(
     const { dependency, name } = file;
     const imports = new Set(dependency);
     const missing = dependency.filter((each) => !known.has(each));
-    const where = missing.length === 0 ? '' : `; it lacks ${missing.join(' and ')}, which ${name} imports`;
+    const whatIsMissing =
+      missing.length === 0 ? '' : `; it lacks ${missing.join(' and ')}, which ${name} imports`;
     for await (const uses of slices.of(typeUses(file))) {
       for (const use of uses) {
         const target = symbolFor(use, symbols);
         if (target === undefined) {
           const type = use.written.replace(/^\./, '');
-          links.push({ use, target, reason: `it needs ${type}, which the server does not describe${where}` });
+          links.push({
+            use,
+            target,
+            reason: `it needs ${type}, which the server does not describe${whatIsMissing}`,
+          });
           continue;
         }
         links.push({ use, target });
