@@ -48,6 +48,7 @@ export class TranscodedCall implements PendingBody {
   readonly #found: FoundBinding;
   /** The open stream, if the method is a streaming method. */
   readonly #open: OpenStream | undefined;
+  /** The call without its message; the guard is asked with it. */
   readonly #head;
   /** Why the headers cannot be forwarded; undefined if they can. */
   readonly #unfitHeader: HttpFailure | undefined;
@@ -139,7 +140,7 @@ export class TranscodedCall implements PendingBody {
       return this.guardReplyOrThrow(failure);
     }
 
-    // Middleware in front, such as one that limits the time.
+    // The other code is middleware in front, such as one that limits the time.
     if (this.#exchange.answeredByOthers) throw internal(new Error('Other code has responded.'));
     if (this.#open !== undefined) return this.#streamedReply(this.#open, bytes);
 
@@ -153,6 +154,7 @@ export class TranscodedCall implements PendingBody {
     const { lenient, requests } = this.#parts;
     const { binding, segments } = this.#found;
     const { query } = this.#exchange.target;
+    // A `google.api.HttpBody` is the bytes of the body.
     const isFile = binding.takesBytes && !(lenient && isEnvelope(this.#exchange, body));
     if (!isFile) {
       const json = bodyJson(this.#parts, binding, this.#exchange, body);
@@ -182,6 +184,7 @@ export class TranscodedCall implements PendingBody {
     return new StreamedReply(stream, { exchange: this.#exchange, open, format, errors, onHeaders }).reply();
   }
 
+  /** Uses what a reply says besides its message: about the caller, and for the headers of the response. */
   #takeHeaders(reply: UnaryReply): void {
     this.#exchange.recordCaller(reply);
     this.#parts.replyHeaders.addTo(this.#exchange.response, reply);

@@ -13,14 +13,14 @@ export interface StreamFormat {
   readonly failure: (json: string) => Uint8Array | undefined;
   /** What is sent at the end of a successful stream; undefined for nothing. */
   readonly end: Uint8Array | undefined;
-  /** What is sent at intervals while there are no messages; undefined for nothing. */
+  /** What is sent at intervals while there are no messages, so that no proxy takes the response for dead; undefined for nothing. */
   readonly pulse: Uint8Array | undefined;
 }
 
 /** Returns the JSON text of a serialized message, without line breaks. */
 type JsonOf = (message: Uint8Array) => string;
 
-// RFC 9110 12.4.2 and 12.5.1: a weight of 0 means that the type is not acceptable.
+// RFC 9110 12.4.2 and 12.5.1: the type with any parameters but the weight 0, which means that it is not acceptable.
 const WANTS_EVENTS =
   /(?:^|,)[ \t]*text\/event-stream[ \t]*(?:;(?![ \t]*q=0(?:\.0*)?[ \t]*(?:[,;]|$))[^,;]*)*(?:,|$)/i;
 
@@ -62,7 +62,7 @@ const END = Buffer.from('event: end\ndata: {}\n\n');
 const COMMENT = Buffer.from(':\n\n');
 
 /**
- * WHATWG HTML 9.2. A browser repeats its request whenever the response ends, unless the page has closed the
+ * Server-Sent Events (WHATWG HTML 9.2). A browser repeats its request whenever the response ends, unless the page has closed the
  * `EventSource`, which it can do on the event `end` or `failure`.
  */
 function eventStream(json: JsonOf, named: boolean): StreamFormat {
@@ -80,9 +80,10 @@ function eventStream(json: JsonOf, named: boolean): StreamFormat {
 // RFC 9110 8.3.1; parameters may contain any printable ASCII character.
 const MEDIA_TYPE = /^[\w!#$%&'*+\-.^`|~]+\/[\w!#$%&'*+\-.^`|~]+[ \t]*(?:;[\t\x20-\x7e]*)?$/;
 
-/** Otherwise browsers would guess another media type. */
+/** The headers of bytes from the service: otherwise browsers would guess another media type. */
 const BYTES_HEADERS = { 'X-Content-Type-Options': 'nosniff' };
 
+/** The media type that a service gives, if it is valid. */
 function mediaType(contentType: string): string {
   return MEDIA_TYPE.test(contentType) ? contentType : 'application/octet-stream';
 }
