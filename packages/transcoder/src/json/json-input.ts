@@ -25,11 +25,12 @@ import { Violations } from './violations.js';
 
 /**
  * Converts a JSON value of one type to the value that reflection takes. What is wrong inside the value is added to `found`.
- * For a value that is wrong as a whole, it returns undefined. In rare cases it throws instead, or reflection does later.
+ * If the value is wrong as a whole, the reader returns undefined or throws, or returns a value that reflection refuses;
+ * `readValue` treats all three alike.
  */
 type Reader = (json: PlainJson, found: Violations) => unknown;
 
-/** Reads a JSON value into a field of a message, and adds what is wrong. */
+/** Reads a JSON value into a field of a message, and adds what is wrong to `found`. */
 type FieldReader = (target: ReflectMessage, json: SentJson, found: Violations) => void;
 
 /** A field as a member of a JSON object. */
@@ -43,7 +44,7 @@ interface Member {
 
 type MapField = Extract<DescField, { fieldKind: 'map' }>;
 
-/** The value of a name that an enum does not have, where such names are ignored. */
+/** What a reader returns for an unknown name of an enum value, where such names are ignored. */
 const IGNORED = Symbol('ignored');
 
 /**
@@ -204,13 +205,16 @@ export class StrictJson {
    * The binary form of the message in an Any. The JSON form of an Any holds the fields of the message beside "@type" or,
    * for a message whose JSON form is not an object of its fields, the whole message as "value". An Empty may have either.
    *
-   * @returns undefined if it does not have this form.
+   * @param any the JSON form of the Any.
+   * @returns undefined if that is neither.
    */
   #contentOfAny(message: DescMessage, any: SentObject, found: Violations): Uint8Array | undefined {
     const fields = { ...any };
     delete fields['@type'];
-    const value = Object.keys(fields).every((key) => key === 'value') ? memberOf(fields, 'value') : undefined;
-    const before = found.count;
+    const hasOnlyValue = Object.keys(fields).every((key) => key === 'value');
+    const value = hasOnlyValue ? memberOf(fields, 'value') : undefined;
+    const countBefore = found.count;
+
     let content: ReflectMessage;
     if (hasCustomJsonRepresentation(message)) {
       if (value === undefined) return undefined;
@@ -221,23 +225,26 @@ export class StrictJson {
       const isWrapped = message.typeName === 'google.protobuf.Empty' && isObject(value);
       content = this.readMessage(message, isWrapped ? value : fields, found);
     }
-    // What is wrong may have no binary form.
-    return found.count > before ? NO_BYTES : toBinary(message, content.message);
+
+    // A message with violations may have no binary form.
+    return found.count > countBefore ? NO_BYTES : toBinary(message, content.message);
   }
 }
 
 const NO_BYTES = new Uint8Array();
 
-/** The names under which an object has given fields, and members of oneofs, so far. */
+/** The names under which a JSON object has given fields, and members of oneofs, up to the member that is being read. */
 class GivenNames {
   readonly #names = new Map<DescField | DescOneof, string>();
 
   /**
    * The name under which the object has given the same field, or another member of its oneof; undefined if it has not.
+   * Notes that it gives the field now.
    *
-   * @param name the name under which it gives the field now.
+   * @param name the name under which it does.
    */
   rivalOf({ field, takesNull: hasNull }: Member, name: string, value: SentJson): string | undefined {
+    // A null that is no value of the field gives its oneof nothing.
     const oneof = value === null && !hasNull ? undefined : field.oneof;
     const rival = this.#names.get(field) ?? (oneof && this.#names.get(oneof));
     this.#names.set(field, name);
@@ -252,7 +259,7 @@ function refuseBoth(found: Violations, { name }: DescField, rival: string): void
   found.leave();
 }
 
-/** The description of a field that is not allowed beside another one. @param rival the name of that one, as it was sent */
+/** Describes the violation of a field that is not allowed beside another one. @param rival the name of that one, as sent */
 export function givenBoth(rival: string): string {
   return `Must be given without "${rival}"; got both.`;
 }
@@ -352,7 +359,7 @@ function filled(
 // Each number has only one form, so that no two keys are equal.
 const INTEGER_KEY = /^(?:0|-?[1-9][0-9]*)$/;
 
-/** The key of a map; undefined, or a text that reflection refuses, if it is not of the type. */
+/** The key of a map, as reflection takes it; undefined, or a text that reflection refuses, if it is not of the type. */
 function mapKeyOf(type: MapField['mapKey'], key: string): unknown {
   if (type === ScalarType.STRING) return key;
   if (type === ScalarType.BOOL) return key === 'true' || (key === 'false' ? false : undefined);

@@ -28,7 +28,7 @@ export class RequestMessages {
   readonly #lenient: boolean;
   readonly #isIgnored: (parameter: string) => boolean;
   readonly #bodies: StrictJson;
-  /** Outside JSON, masks may have names in snake_case, as clients of grpc-gateway send them. */
+  /** Reads values of path and query, where masks may have names in snake_case, as clients of grpc-gateway send them. */
   readonly #texts: StrictJson;
 
   /**
@@ -50,16 +50,19 @@ export class RequestMessages {
   read(binding: Binding, parts: RequestParts): Message {
     const inBody = new Violations();
     const request = this.#withBody(binding, parts.body, inBody);
+
+    // This first step sets every field that path and query give, unless one of them is wrong.
     const outside = this.#setOutside(request, binding, parts, inBody.count === 0);
     const { done, value } = outside.next();
     if (done !== true) throw misfit(concatenated([value], outside, unwrapping(binding, inBody)));
     if (inBody.count > 0) throw misfit(unwrapping(binding, inBody));
+
     const mask = this.#lenient ? impliedMask(binding, parts.body) : undefined;
     if (mask !== undefined) setImpliedMask(request.message, mask);
     return request.message;
   }
 
-  /** The request message with what the body gives. */
+  /** The request message with the fields that the body gives. */
   #withBody({ method, body }: Binding, json: SentJson | undefined, found: Violations): ReflectMessage {
     if (json !== undefined && body === '*') return this.#bodies.readMessage(method.input, json, found);
     const request = reflect(method.input);
@@ -70,7 +73,7 @@ export class RequestMessages {
   /**
    * Sets the fields that path and query give, lazily: after the first violation, only as far as the violations are read.
    *
-   * @param isBodyValid whether the request has all that the body gives.
+   * @param isBodyValid whether the request has all that the body gives: only then can it be compared with the path.
    */
   *#setOutside(
     request: ReflectMessage,
@@ -102,6 +105,7 @@ export class RequestMessages {
     if (text === undefined) return { field: name, description: NOT_UTF8 };
     const value = textValue(field, text);
     if (value === undefined) return { field: name, description: notAllowed(field, text) };
+
     if (!isIn(given, variable))
       return refusedMember(request, variable, given) ?? this.#set(request, variable, name, value);
     return isBodyValid ? this.#repeat(request, variable, name, value) : undefined;
@@ -174,13 +178,13 @@ export class RequestMessages {
 }
 
 /**
- * The same violations. If the body is one field of the request but holds that field by name, as in a gRPC request, the
+ * The violations of the body, some with a hint. If the body is one field of the request but holds that field by name, as in a gRPC request, the
  * violation also explains what the body is.
  */
 function* unwrapping({ body }: Binding, violations: Iterable<FieldViolation>): Generator<FieldViolation> {
-  const places = typeof body === 'object' && body.fieldKind === 'message' ? wrappersOf(body) : [];
+  const wrappers = typeof body === 'object' && body.fieldKind === 'message' ? wrappersOf(body) : [];
   for (const violation of violations) {
-    if (typeof body !== 'object' || !places.includes(violation.field)) yield violation;
+    if (typeof body !== 'object' || !wrappers.includes(violation.field)) yield violation;
     else
       yield {
         ...violation,
@@ -319,7 +323,11 @@ function notAllowed(field: DescField, text: string): string {
   return `Must be ${allowedValue(field)}; got ${quoted(text)}.`;
 }
 
-/** A parameter, or a sentence that says why it is refused. */
+/**
+ * A parameter, or a sentence that says why it is refused.
+ *
+ * @param taken the places of the parameters before, to which this one is added: a field, or an entry of a map.
+ */
 function readParameter(
   binding: Binding,
   name: string | undefined,
@@ -330,18 +338,22 @@ function readParameter(
   if (name === undefined || text === undefined) return NOT_UTF8;
   const levels = levelsOf(name);
   if (levels > MAX_DEPTH) return `Must have at most ${MAX_DEPTH} levels; got ${levels}.`;
+
   if (binding.body === '*') return IN_BODY;
   const target = parameterTarget(binding.method.input, name, lenient);
   if (target === undefined) return `Must be a known parameter; got ${quoted(name)}.`;
+
   const { parents, field, key } = target;
   if ((parents[0] ?? field) === binding.body) return IN_BODY;
   const path = pathOf([...parents, field]);
   if (binding.variables.some(({ fieldPath }) => fieldPath.join('.') === path)) {
     return 'Must be given in the path; got it in the query.';
   }
+
   const place = key === undefined ? path : `${path}[${key}]`;
   if (field.fieldKind !== 'list' && taken.has(place)) return GIVEN_AGAIN;
   taken.add(place);
+
   const value = textValue(field, text);
   return value === undefined ? notAllowed(field, text) : { ...target, value };
 }
