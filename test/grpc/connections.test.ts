@@ -36,7 +36,7 @@ import { connectTo, type TestServer, ECHO, startTestServer, SLOW } from '../supp
 const MESSAGE = framed(Buffer.from('m'));
 const EMPTY_SETTINGS = frame(SETTINGS, 0, 0, Buffer.alloc(0));
 const ACKNOWLEDGED = frame(SETTINGS, ACK, 0, Buffer.alloc(0));
-/** A tenth of the default times. */
+/** A fraction of the default times. */
 const FAST = { checkMs: 10, patienceMs: 300, resetMs: 200 };
 
 function socketTo({ address }: Pick<TestServer, 'address'>, allowHalfOpen = false): Socket {
@@ -47,15 +47,16 @@ function socketTo({ address }: Pick<TestServer, 'address'>, allowHalfOpen = fals
   return socket;
 }
 
-/** A connection, once the server's settings have come. */
-async function settled(server: TestServer): Promise<FrameConnection> {
+/** A connection whose frames the test writes itself, once the server's settings have come. */
+async function framesTo(server: TestServer): Promise<FrameConnection> {
   const types = new EventEmitter();
   const connection = new FrameConnection(socketTo(server), {}, ({ type }) => void types.emit(String(type)));
   await once(types, String(SETTINGS));
   return connection;
 }
 
-async function echoes(session: ClientHttp2Session): Promise<void> {
+/** Makes a call, which must succeed. */
+async function expectEcho(session: ClientHttp2Session): Promise<void> {
   const { code } = await outcomeOf(requestOn(session, ECHO).end(MESSAGE));
   expect(code).toBe(status.OK);
 }
@@ -68,19 +69,20 @@ function begin(session: ClientHttp2Session, path: string, message = MESSAGE): Cl
 }
 
 /** Whether the server answers on a new connection. */
-async function accepted(server: TestServer): Promise<boolean> {
-  return echoes(connectTo(server)).then(
+async function accepts(server: TestServer): Promise<boolean> {
+  return expectEcho(connectTo(server)).then(
     () => true,
     () => false,
   );
 }
 
 /** Resolves when two other connections, opened one after the other, have been closed as idle. */
-async function outlived(server: TestServer): Promise<string> {
+async function othersEnd(server: TestServer): Promise<string> {
   for (let ended = 0; ended < 2; ended++) await once(connectTo(server), 'goaway');
   return 'another was ended';
 }
 
+/** The number of streams that a client may have open, as the server has last announced it. */
 function streamsOf(session: ClientHttp2Session): number | undefined {
   return session.remoteSettings.maxConcurrentStreams;
 }
@@ -110,6 +112,7 @@ describe('a connection', () => {
     const session = connectTo(await startTestServer());
     await once(session, 'remoteSettings');
     expect(session.remoteSettings.maxHeaderListSize).toBe(16_384);
+
     const authorization = `Bearer ${'t'.repeat(8_192)}`;
     const { code } = await outcomeOf(requestOn(session, ECHO, { authorization }).end(MESSAGE));
     expect(code).toBe(status.OK);
@@ -121,7 +124,8 @@ describe('a connection', () => {
     const watch = begin(session, WATCH_PATH, framed(new Uint8Array()));
     await once(watch, 'data');
     watch.close(constants.NGHTTP2_CANCEL);
-    await echoes(session);
+    await expectEcho(session);
+
     const [code] = (await once(session, 'goaway')) as [number];
     expect(code).toBe(constants.NGHTTP2_NO_ERROR);
     await once(session, 'close');
@@ -131,9 +135,11 @@ describe('a connection', () => {
     const server = await startTestServer({ limits: { grpcIdleMs: 200 }, times: FAST });
     const session = connectTo(server);
     const ended = once(session, 'goaway').then(() => 'ended');
-    await echoes(session);
+    await expectEcho(session);
+
     const pinging = setInterval(() => session.ping(() => undefined), 20);
-    await expect(Promise.race([ended, outlived(server)])).resolves.toBe('another was ended');
+    await expect(Promise.race([ended, othersEnd(server)])).resolves.toBe('another was ended');
+
     clearInterval(pinging);
     await expect(ended).resolves.toBe('ended');
   });
@@ -146,7 +152,7 @@ describe('a connection', () => {
     const session = connectTo(server);
     begin(session, path, framed(new Uint8Array()));
     const ended = once(session, 'goaway').then(() => 'ended');
-    await expect(Promise.race([ended, outlived(server)])).resolves.toBe('another was ended');
+    await expect(Promise.race([ended, othersEnd(server)])).resolves.toBe('another was ended');
   });
 
   it('is cut when its client answers no ping, even during a call', async () => {
@@ -173,18 +179,22 @@ describe('a connection', () => {
       limits: { maxStreams: 1 },
       onConnectionError: (reason) => reasons.push(reason),
     });
-    const leaving = await settled(server);
+
+    // These clients leave without an error of theirs.
+    const leaving = await framesTo(server);
     leaving.send(GOAWAY, 0, 0, Buffer.concat([number(0), number(constants.NGHTTP2_INTERNAL_ERROR)]));
     const lost = socketTo(server);
     lost.write(PREFACE);
     await once(lost, 'data');
     lost.resetAndDestroy();
-    await echoes(connectTo(server));
+    await expectEcho(connectTo(server));
+
     const block = firstBlock(grpcHead(SLOW));
-    const beyond = await settled(server);
+    const beyond = await framesTo(server);
     for (let begun = 0; begun < 2; begun++) beyond.begin(block);
     await expect.poll(() => reasons).toEqual(['Protocol error']);
-    const wasteful = await settled(server);
+
+    const wasteful = await framesTo(server);
     const stream = wasteful.begin(block);
     for (let sent = 0; sent < 2_000; sent++) wasteful.send(DATA, 0, stream, Buffer.alloc(0));
     await expect.poll(() => reasons).toEqual(['Protocol error', 'Too many invalid HTTP/2 frames']);
@@ -202,11 +212,13 @@ describe('a connection', () => {
 it('a connection beyond the limit is refused until another has closed', async () => {
   const server = await startTestServer({ limits: { maxConnections: 1 } });
   const session = connectTo(server);
-  await echoes(session);
+  await expectEcho(session);
+
   await once(socketTo(server).resume(), 'close');
-  await echoes(session);
+  await expectEcho(session);
+
   session.destroy();
-  await expect.poll(() => accepted(server)).toBe(true);
+  await expect.poll(() => accepts(server)).toBe(true);
 });
 
 describe('a stream', () => {
@@ -216,12 +228,14 @@ describe('a stream', () => {
     await once(session, 'remoteSettings');
     const calls = [1, 2, 3].map(() => outcomeOf(requestOn(session, SLOW).end(MESSAGE)));
     await server.arrived(2);
-    let opened = false;
-    void server.arrived(3).then(() => (opened = true));
+
+    let isThirdOpen = false;
+    void server.arrived(3).then(() => (isThirdOpen = true));
     // The server answers the ping after it has read everything sent before.
     await promisify(session.ping.bind(session))();
     await setImmediate();
-    expect(opened).toBe(false);
+    expect(isThirdOpen).toBe(false);
+
     server.answer();
     await server.arrived(1);
     server.answer();
@@ -245,13 +259,15 @@ describe('streams beyond the limit of all connections', () => {
     const server = await startTestServer({ limits: { maxCalls: 4 }, times: FAST });
     const calls = Array.from({ length: 5 }, () => outcomeOf(requestOn(connectTo(server), SLOW).end(MESSAGE)));
     await server.arrived(5);
+
     const refused = requestOn(connectTo(server), ECHO).on('error', () => undefined);
     refused.end(MESSAGE);
     await new Promise((resolve) => refused.once('close', resolve));
     expect(refused.rstCode).toBe(constants.NGHTTP2_REFUSED_STREAM);
+
     server.answer();
     await Promise.all(calls);
-    await echoes(connectTo(server));
+    await expectEcho(connectTo(server));
   });
 });
 
@@ -266,9 +282,11 @@ describe("a connection's share of streams", () => {
       Array.from({ length: 2 }, () => outcomeOf(requestOn(session, SLOW).end(MESSAGE))),
     );
     await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(8).fill(2));
+
     await server.arrived(16);
     server.answer();
     await Promise.all(calls);
+
     const [left = connectTo(server)] = sessions;
     begin(left, SLOW);
     await expect.poll(() => streamsOf(left)).toBe(4);
@@ -297,7 +315,7 @@ describe("a connection's share of streams", () => {
   });
 
   it('shrinks for idle connections while there are many', async () => {
-    // 13 streams in total for all open connections.
+    // All connections are announced 13 streams in total: 3 times the 1.125 * 4 that may be open.
     const server = await startTestServer({ limits: { maxStreams: 8, maxCalls: 4 }, times: FAST });
     const first = connectTo(server);
     await once(first, 'remoteSettings');
@@ -314,16 +332,18 @@ describe("a connection's share of streams", () => {
     busy.on('remoteSettings', () => shares.add(streamsOf(busy)));
     for (let made = 0; made < 4; made++) begin(busy, SLOW);
     await server.arrived(4);
+
     const others = Array.from({ length: 3 }, () => connectTo(server));
-    for (let round = 0; round < 80; round++) await Promise.all(others.map(echoes));
+    for (let round = 0; round < 80; round++) await Promise.all(others.map(expectEcho));
     expect([...shares]).toEqual([4]);
   });
 
   it('is that of a busy connection once an idle one uses all it has', async () => {
-    // 13 streams in total for all open connections.
+    // All connections are announced 13 streams in total: 3 times the 1.125 * 4 that may be open.
     const server = await startTestServer({ limits: { maxStreams: 8, maxCalls: 4 }, times: FAST });
     const sessions = Array.from({ length: 6 }, () => connectTo(server));
     await expect.poll(() => sessions.map(streamsOf)).toEqual(Array(6).fill(2));
+
     const [first = connectTo(server)] = sessions;
     for (let made = 0; made < 2; made++) begin(first, SLOW);
     await expect.poll(() => streamsOf(first)).toBe(8);
@@ -343,6 +363,7 @@ describe("a connection's share of streams", () => {
       requestOn(connectTo(server), ECHO)
         .on('error', () => undefined)
         .write(MESSAGE);
+
     const busy = connectTo(server);
     begin(busy, SLOW);
     await server.arrived(1);
@@ -354,6 +375,7 @@ describe("a connection's share of streams", () => {
     const sessions = Array.from({ length: 8 }, () => connectTo(server));
     await Promise.all(sessions.map((session) => once(session, 'remoteSettings')));
     for (const session of sessions) session.destroy();
+
     await expect
       .poll(async () => {
         const session = connectTo(server);
@@ -385,18 +407,21 @@ it('a session that its client resets before it has acknowledged the settings is 
     return connections.close(0);
   });
   connections.attach(listener);
+
   let session: WeakRef<object> | undefined;
-  let closed = false;
+  let isClosed = false;
   listener.on('session', (begun) => {
-    session = new WeakRef(begun.once('close', () => (closed = true)));
+    session = new WeakRef(begun.once('close', () => (isClosed = true)));
   });
   await once(listener.listen(0, '127.0.0.1'), 'listening');
+
   const { port } = listener.address() as AddressInfo;
   const socket = socketTo({ address: `127.0.0.1:${port}` });
   socket.write(Buffer.concat([PREFACE, EMPTY_SETTINGS]));
   await once(socket, 'data');
   socket.resetAndDestroy();
-  await expect.poll(() => closed).toBe(true);
+  await expect.poll(() => isClosed).toBe(true);
+
   await expect
     .poll(() => {
       collectGarbage();
