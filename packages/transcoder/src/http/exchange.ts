@@ -3,7 +3,8 @@ import { Code } from '../gen/google/rpc/code_pb.js';
 import type { HttpReply } from '../http-reply.js';
 import type { faultless, RequestObservation } from '../hooks.js';
 import type { Cancellation, UnaryReply } from '../upstream.js';
-import { hasBody, type RequestTarget, type SentHeaders, sentHeaders } from './head.js';
+import { hasBody, type RequestTarget } from './head.js';
+import { type SentHeaders, sentHeaders } from './sent-headers.js';
 
 /** What the head of a request is read with. */
 export interface Arriving extends ReturnType<typeof faultless> {
