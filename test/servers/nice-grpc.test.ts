@@ -17,5 +17,6 @@ it('a server of nice-grpc is served by its HTTP rules, as its reflection describ
     resolve(import.meta.dirname, 'programs/nice-grpc.mjs'),
   );
   await start(process.execPath, program);
+
   await expectGreetings(byRule(await startReadmeCommand('nice-grpc', address)));
 });

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { HttpFailure } from './failures/failure.js';
 import { type CallMetadata, CONNECTION_KEYS, type ReplyMetadata, type UnaryReply } from './upstream.js';
-import { headersTooLarge, malformedHeader, type SentHeaders } from './http/head.js';
+import { headersTooLarge, malformedHeader } from './http/head.js';
+import type { SentHeaders } from './http/sent-headers.js';
 
 /** What to do with a forwarded header with characters other than printable ASCII, which gRPC metadata cannot carry. */
 export type UnfitValue =

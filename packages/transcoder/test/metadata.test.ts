@@ -2,7 +2,7 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { type IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { sentHeaders } from '../src/http/head.js';
+import { sentHeaders } from '../src/http/sent-headers.js';
 import {
   FORWARDED_HEADERS,
   type ForwardedHeaders,

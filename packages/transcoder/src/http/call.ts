@@ -15,8 +15,9 @@ import type { Binding, BodyBinding } from '../template/binding.js';
 import { credentialOf, type UnaryReply, type Upstream } from '../upstream.js';
 import { ArrivingBody, isJsonType, NO_BYTES, requireDecoded, requireJsonType } from './body.js';
 import { type Exchange, isOk } from './exchange.js';
-import { hasBody, requestTimeoutMs } from './head.js';
+import { hasBody } from './head.js';
 import type { SuccessReplies } from './reply.js';
+import { requestTimeoutMs } from './request-timeout.js';
 import { type OpenStream, StreamedReply } from './streams.js';
 import type { PendingBody, Uploads } from './uploads.js';
 

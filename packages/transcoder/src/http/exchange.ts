@@ -3,7 +3,8 @@ import { Code } from '../gen/google/rpc/code_pb.js';
 import type { HttpReply } from '../http-reply.js';
 import type { faultless, RequestObservation } from '../hooks.js';
 import type { Cancellation, UnaryReply } from '../upstream.js';
-import { hasBody, type RequestTarget, type SentHeaders, sentHeaders } from './head.js';
+import { hasBody, type RequestTarget } from './head.js';
+import { type SentHeaders, sentHeaders } from './sent-headers.js';
 
 /** What the head of a request is read with. */
 export interface Arriving extends ReturnType<typeof faultless> {
@@ -155,7 +156,6 @@ const BEFORE_IDENTIFIED: ReadonlySet<number> = new Set([
 /** Whether a reply shows that the server has identified the caller. */
 function isCallerKnown(reply: UnaryReply): boolean {
   const { callerKnown, answered, code } = reply;
-  if (callerKnown !== undefined) return callerKnown;
   const isLaterRefusal = answered && !BEFORE_IDENTIFIED.has(code);
-  return isOk(reply) || isLaterRefusal;
+  return callerKnown ?? (isOk(reply) || isLaterRefusal);
 }

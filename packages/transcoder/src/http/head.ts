@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { HttpFailure, internal, malformed } from '../failures/failure.js';
 import { quoted } from '../fields/allowed-value.js';
-import { readGrpcTimeout } from '../timeouts.js';
+import type { SentHeaders } from './sent-headers.js';
 
 /** The longest request target, in bytes; fewer than Node's parser takes. */
 const TARGET_MAX_BYTES = 8_192;
@@ -118,98 +118,6 @@ export function malformedHeader(
 /** Whether a request has a body (RFC 9112 6.3), which may be empty. */
 export function hasBody(headers: IncomingHttpHeaders): boolean {
   return 'content-length' in headers || 'transfer-encoding' in headers;
-}
-
-/** The values of headers by lower-case name, one for each line, as sent. */
-export type SentHeaders = ReadonlyMap<string, readonly string[]>;
-
-/**
- * Reads the headers with the given names in one pass: each line, unless the application has changed, set or deleted the
- * header in `headers`. Node's `headersDistinct` throws in releases such as 22.12 when a client sends a header named
- * `constructor`.
- */
-export function sentHeaders(
-  { rawHeaders, headers }: Pick<IncomingMessage, 'rawHeaders' | 'headers'>,
-  names: { has(lowerCaseName: string): boolean },
-): SentHeaders {
-  const sent = linesByName(rawHeaders, names);
-  let unchanged = 0;
-  for (const name of Object.keys(headers)) {
-    if (!names.has(name)) continue;
-    const value = headers[name];
-    const lines = sent.get(name);
-    if (lines !== undefined && value === valueInNode(name, lines)) unchanged += 1;
-    else sent.set(name, [value ?? []].flat().map(String));
-  }
-
-  if (unchanged < sent.size) removeDeleted(sent, headers);
-  return sent;
-}
-
-function linesByName(
-  rawHeaders: readonly string[],
-  names: { has(lowerCaseName: string): boolean },
-): Map<string, string[]> {
-  const byName = new Map<string, string[]>();
-  // Names and values take turns.
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = String(rawHeaders[at]).toLowerCase();
-    if (!names.has(name)) continue;
-    const value = String(rawHeaders[at + 1]);
-    const lines = byName.get(name);
-    if (lines === undefined) byName.set(name, [value]);
-    else lines.push(value);
-  }
-  return byName;
-}
-
-/** The value that Node gives a header in `headers` for the lines that were sent. */
-function valueInNode(name: string, lines: readonly string[]): string | undefined {
-  return lines.length === 1 || FIRST_KEPT.has(name) ? lines[0] : lines.join(', ');
-}
-
-/** Removes the headers that the application has deleted, or set to undefined or to no values. */
-function removeDeleted(sent: Map<string, readonly string[]>, headers: IncomingHttpHeaders): void {
-  for (const [name, values] of sent)
-    if (values.length === 0 || !Object.hasOwn(headers, name)) sent.delete(name);
-}
-
-/** The headers of which Node keeps the first line; it joins those of others. */
-const FIRST_KEPT = new Set(
-  `age authorization content-type etag expires from host if-modified-since if-unmodified-since last-modified
-   location max-forwards proxy-authorization referer retry-after server user-agent`.split(/\s+/),
-);
-
-const SECONDS_ABOVE_ZERO = /^(?=.*[1-9])[0-9]+(?:\.[0-9]+)?$/;
-
-/**
- * The client's time limit, in milliseconds, from the header `Request-Timeout: <seconds>`; `Infinity` for none.
- *
- * @param lenient whether the header `Grpc-Timeout` may also set one; the shorter applies.
- * @throws HttpFailure `REQUEST_MALFORMED` if a header is not a time above zero.
- */
-export function requestTimeoutMs(headers: IncomingHttpHeaders, lenient: boolean): number {
-  const requestMs = secondsInMs(headers['request-timeout']);
-  const grpcMs = lenient ? grpcTimeoutMs(headers['grpc-timeout']) : Infinity;
-  return Math.min(requestMs, grpcMs);
-}
-
-function secondsInMs(text: string | readonly string[] | undefined): number {
-  if (text === undefined) return Infinity;
-  if (typeof text === 'string' && SECONDS_ABOVE_ZERO.test(text)) return Number(text) * 1_000;
-  throw malformedTimeout('request-timeout', 'a decimal number of seconds above zero', text);
-}
-
-function grpcTimeoutMs(text: string | readonly string[] | undefined): number {
-  if (text === undefined) return Infinity;
-  const ms = readGrpcTimeout(String(text));
-  if (ms !== undefined) return ms;
-  const allowed = 'one to eight digits above zero and a unit (H, M, S, m, u or n)';
-  throw malformedTimeout('grpc-timeout', allowed, text);
-}
-
-function malformedTimeout(header: string, allowed: string, got: string | readonly string[]): HttpFailure {
-  return malformedHeader(header, `Must be ${allowed}; got ${quoted(String(got))}.`);
 }
 
 /** A request target (RFC 9112 3.2). */

@@ -173,12 +173,17 @@ export class Responder {
   #record(exchange: Exchange, reply?: Pick<HttpReply, 'status' | 'reason' | 'routine'>): void {
     const { log, answeredLevel, mayLog, now } = this.#options;
     exchange.end(reply);
-    const refused = reply === undefined || reply.status >= 400 || reply.reason !== undefined;
-    const level = reply?.routine === true ? 'debug' : refused ? 'info' : answeredLevel;
+
+    const isRefused = reply === undefined || reply.status >= 400 || reply.reason !== undefined;
+    const usualLevel = isRefused ? 'info' : answeredLevel;
+    const level = reply?.routine === true ? 'debug' : usualLevel;
     if (log.isLevelEnabled?.(level) === false) return;
+
     const { requestId, verb, started, target, callerKnown, fields, observation } = exchange;
-    if (refused && level === 'info' && !mayLog(callerKnown ? 'callers' : 'unauthenticated')) return;
-    const message = reply === undefined ? 'client gone' : refused ? 'request refused' : 'request answered';
+    if (isRefused && level === 'info' && !mayLog(callerKnown ? 'callers' : 'unauthenticated')) return;
+
+    const outcome = isRefused ? 'request refused' : 'request answered';
+    const message = reply === undefined ? 'client gone' : outcome;
     const line = {
       requestId,
       method: verb,

@@ -230,7 +230,8 @@ export class OpenStream implements Cancellation {
    * @param ms in milliseconds; never if it is more than the longest delay of a timer, such as `Infinity`
    */
   limit(ms: number): void {
-    if (ms > LONGEST_TIMER_MS) return;
+    // The client may have disconnected before the call.
+    if (this.cancelled || ms > LONGEST_TIMER_MS) return;
     this.#limit = setTimeout(() => {
       this.breakOff(deadlineExceeded());
     }, ms);

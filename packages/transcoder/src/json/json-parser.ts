@@ -72,7 +72,7 @@ const EXPONENT = /[eE]/;
 
 const ESCAPE_OR_CONTROL = /[\\\u0000-\u001f]/;
 const FIRST_PRINTABLE = SPACE;
-/** What follows the backslash of an escape of two characters. */
+/** The characters that follow the backslash of an escape of two characters. */
 const SHORT_ESCAPES: ReadonlySet<number> = new Set(Array.from('"\\/bfnrt', codeOf));
 const UNICODE_ESCAPE = /\\u[0-9a-fA-F]{4}/y;
 const PAIR_OF_SURROGATES = /[\u{10000}-\u{10ffff}]/gu;
@@ -197,7 +197,7 @@ class Parser {
     return content;
   }
 
-  /** An integer of a few digits, as most are; undefined for all else. A regular expression would take twice as long. */
+  /** An integer without a sign, of a few digits, as most are; undefined for all else. A regular expression takes twice as long. */
   #shortInteger(first: number): number | undefined {
     let end = this.#at;
     let code = first;
@@ -214,6 +214,7 @@ class Parser {
     return value;
   }
 
+  /** A number of any form; undefined if there is none. */
   #number(): number | LongNumber | undefined {
     NUMBER.lastIndex = this.#at;
     if (!NUMBER.test(this.#text)) return undefined;
@@ -226,6 +227,7 @@ class Parser {
     return isSafe ? value : longNumber(literal);
   }
 
+  /** The value of a word, which must be next. */
   #word(): SentJson {
     for (const [word, value] of WORDS) {
       if (!this.#text.startsWith(word, this.#at)) continue;

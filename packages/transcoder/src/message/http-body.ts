@@ -17,6 +17,7 @@ export function httpBodyJson(contentType: string | undefined): JsonObject {
   return contentType === undefined ? {} : { contentType };
 }
 
+/** The names of the fields of a `google.api.HttpBody` in JSON. */
 const MEMBERS: ReadonlySet<string> = new Set(['contentType', 'content_type', 'data', 'extensions']);
 
 /** Whether bytes are a JSON object with no members but the fields of a `google.api.HttpBody`. */
@@ -29,14 +30,14 @@ export function isHttpBodyJson(bytes: Uint8Array): boolean {
   }
 }
 
-/** Puts the bytes of a body into its request message. */
+/** Puts the bytes of a body into its request message, which is the `google.api.HttpBody` or has it as a field. */
 export function setData({ method, body }: Binding, message: Message, data: Uint8Array): void {
   const request = reflect(method.input, message);
   const holder = typeof body === 'object' ? (request.get(body) as ReflectMessage) : request;
   (holder.message as unknown as HttpBody).data = data;
 }
 
-/** The response body in a serialized message. @throws Error if the message cannot be decoded */
+/** The `google.api.HttpBody` that a serialized response message is or has as a field. @throws Error if the message cannot be decoded */
 export function httpBodyIn({ method, responseBody }: Binding, message: Uint8Array): HttpBody {
   const response = reflect(method.output, fromBinary(method.output, message));
   const holder = responseBody === undefined ? response : (response.get(responseBody) as ReflectMessage);

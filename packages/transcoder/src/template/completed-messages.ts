@@ -27,7 +27,7 @@ function renameRepeated<Key extends 'jsonName' | 'localName'>(
   key: Key,
 ): boolean {
   const owners = new Map(members.map((member) => [member[key], member]));
-  for (const member of members) if (member[key] === member.name) owners.set(member.name, member);
+  for (const member of members) if (member[key] === member.name) owners.set(member[key], member);
 
   const renamed = members.filter((member) => owners.get(member[key]) !== member);
   for (const member of renamed) rename(member, { [key]: member.name });

@@ -39,6 +39,7 @@ export function givenRules(
   return given;
 }
 
+/** A rule in ProtoJSON. @param place what an error calls it */
 function ruleOf(json: JsonObject, place: string): HttpRule {
   try {
     return fromJson(HttpRuleSchema, json);

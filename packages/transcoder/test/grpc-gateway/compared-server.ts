@@ -17,7 +17,7 @@ export function typeOf(name: string): DescMessage {
   return found;
 }
 
-/** The server of recorder/main.go, in this process. */
+/** A server in this process that does what the one of recorder/main.go does, which recorded the answers of grpc-gateway. */
 export class ComparedServer implements Upstream {
   /** The call that was received last. */
   last: UnaryCall | undefined;
@@ -40,6 +40,7 @@ const methods: Readonly<Record<string, (call: UnaryCall) => UnaryReply | Promise
   Fail: (call) => {
     const { code = 0, text = '', described } = read('FailRequest', call) as unknown as FailRequest;
     if (code === OK) return ok(toBinary(EmptySchema, create(EmptySchema)));
+
     const details = described === true ? [anyPack(ErrorInfoSchema, create(ErrorInfoSchema, TOLD))] : [];
     const status = toBinary(StatusSchema, create(StatusSchema, { code, message: text, details }));
     const trailers = { get: (key: string) => (described === true && key.endsWith('-bin') ? [status] : []) };
@@ -63,16 +64,20 @@ const methods: Readonly<Record<string, (call: UnaryCall) => UnaryReply | Promise
 interface FailRequest {
   readonly code?: number;
   readonly text?: string;
+  /** Whether the failure has details. */
   readonly described?: boolean;
 }
 
+/** The details of a failure that is described. */
 const TOLD = { reason: 'TOLD', domain: 'compared.v1' };
 
+/** The request of a call, in ProtoJSON. */
 function read(type: string, { message }: UnaryCall): JsonObject {
   const schema = typeOf(type);
   return toJson(schema, fromBinary(schema, message)) as JsonObject;
 }
 
+/** A reply with a message that is given in ProtoJSON. */
 function written(type: string, json: JsonObject): UnaryReply {
   const schema = typeOf(type);
   return ok(toBinary(schema, fromJson(schema, json, { registry })));

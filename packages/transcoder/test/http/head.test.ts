@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { requestTarget, requestTimeoutMs } from '../../src/http/head.js';
+import { requestTarget } from '../../src/http/head.js';
+import { requestTimeoutMs } from '../../src/http/request-timeout.js';
 import { wrongFields } from '../support/refusal.js';
 
 describe('Request-Timeout', () => {

@@ -497,7 +497,7 @@ describe('a stream of an upstream in the same process', () => {
     expect(feed.outcomes).toMatchObject([{ status: 200, reason: 'FAILED_PRECONDITION' }]);
   });
 
-  it('ends at once for a client that disconnected before it started', async () => {
+  it('ends at once, and leaves no timer, for a client that disconnected before it started', async () => {
     const calls: UnaryCall[] = [];
     const upstream = queued();
     let arrived = 0;
@@ -515,6 +515,7 @@ describe('a stream of an upstream in the same process', () => {
         });
       },
     );
+    stopTimers();
     for (const expected of [1, 2]) {
       const socket = stalled(feed.origin);
       await expect.poll(() => arrived).toBe(expected);
@@ -523,6 +524,7 @@ describe('a stream of an upstream in the same process', () => {
     }
     expect(calls.map(({ cancellation }) => cancellation.cancelled)).toEqual([true, true]);
     expect(feed.log).toMatchObject([{ message: 'client gone' }, { message: 'client gone' }]);
+    expect(vi.getTimerCount()).toBe(0);
   });
 });
 

@@ -34,7 +34,9 @@ const REQUEST_ID = /^[a-z]{1,8}$/;
 /**
  * Starts a library, a transcoder in front of it, and an HTTP server.
  *
- * @param before puts middleware in front of the transcoder.
+ * @param options replace those of the transcoder.
+ * @param limits options of the HTTP server.
+ * @param before puts middleware in front of the transcoder. Default: none.
  */
 export async function startTranscoder(
   options: Partial<TranscoderOptions> = {},
@@ -59,12 +61,15 @@ export async function startTranscoder(
     log: collectingLog(log),
     ...options,
   });
+
+  // Without Node's check of `Host`, the transcoder's own is tested.
   const server = createServer({ requireHostHeader: false, ...limits }, before(transcoder.handler))
     .on('checkContinue', transcoder.onCheckContinue)
     .on('clientError', transcoder.onClientError)
     .on('connect', transcoder.onConnect);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
+
   return {
     origin: `http://127.0.0.1:${port}`,
     log,
@@ -75,7 +80,7 @@ export async function startTranscoder(
   };
 }
 
-/** The same, until the test ends. */
+/** Starts the same as `startTranscoder`, and closes it when the test ends. */
 export async function openTranscoder(
   ...given: Parameters<typeof startTranscoder>
 ): Promise<RunningTranscoder> {

@@ -1,17 +1,17 @@
 import type { Socket } from 'node:net';
 import { expect } from 'vitest';
 
-/** Waits until a number is above zero and stays the same for a while. Returns it. */
+/** Waits until a number is above zero and has stayed the same for half a second. Returns it. */
 export async function settled(value: () => number): Promise<number> {
   let latest = 0;
-  let times = 0;
+  let timesSame = 0;
   await expect
     .poll(
       () => {
         const now = value();
-        times = now === latest ? times + 1 : 0;
+        timesSame = now === latest ? timesSame + 1 : 0;
         latest = now;
-        return now > 0 && times >= 5;
+        return now > 0 && timesSame >= 5;
       },
       { interval: 100 },
     )
@@ -23,7 +23,8 @@ export async function settled(value: () => number): Promise<number> {
 export async function stuck(socket: () => Socket | null | undefined): Promise<void> {
   await settled(() => {
     const { bytesWritten = 0, writableLength = 0 } = socket() ?? {};
-    // Otherwise it is the writer that pauses.
-    return writableLength > 0 ? bytesWritten - writableLength : 0;
+    // With nothing left to write, it is the writer that pauses, not the reader.
+    const bytesTaken = bytesWritten - writableLength;
+    return writableLength > 0 ? bytesTaken : 0;
   });
 }
