@@ -16,21 +16,17 @@
 // @generated from file google/rpc/error_details.proto (package google.rpc, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from '@bufbuild/protobuf/codegenv2';
-import { fileDesc, messageDesc } from '@bufbuild/protobuf/codegenv2';
-import type { Duration } from '@bufbuild/protobuf/wkt';
-import { file_google_protobuf_duration } from '@bufbuild/protobuf/wkt';
-import type { Message } from '@bufbuild/protobuf';
+import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Duration } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
+import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file google/rpc/error_details.proto.
  */
-export const file_google_rpc_error_details: GenFile =
-  /*@__PURE__*/
-  fileDesc(
-    'Ch5nb29nbGUvcnBjL2Vycm9yX2RldGFpbHMucHJvdG8SCmdvb2dsZS5ycGMikwEKCUVycm9ySW5mbxIOCgZyZWFzb24YASABKAkSDgoGZG9tYWluGAIgASgJEjUKCG1ldGFkYXRhGAMgAygLMiMuZ29vZ2xlLnJwYy5FcnJvckluZm8uTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiOwoJUmV0cnlJbmZvEi4KC3JldHJ5X2RlbGF5GAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIjIKCURlYnVnSW5mbxIVCg1zdGFja19lbnRyaWVzGAEgAygJEg4KBmRldGFpbBgCIAEoCSKPAwoMUXVvdGFGYWlsdXJlEjYKCnZpb2xhdGlvbnMYASADKAsyIi5nb29nbGUucnBjLlF1b3RhRmFpbHVyZS5WaW9sYXRpb24axgIKCVZpb2xhdGlvbhIPCgdzdWJqZWN0GAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhMKC2FwaV9zZXJ2aWNlGAMgASgJEhQKDHF1b3RhX21ldHJpYxgEIAEoCRIQCghxdW90YV9pZBgFIAEoCRJRChBxdW90YV9kaW1lbnNpb25zGAYgAygLMjcuZ29vZ2xlLnJwYy5RdW90YUZhaWx1cmUuVmlvbGF0aW9uLlF1b3RhRGltZW5zaW9uc0VudHJ5EhMKC3F1b3RhX3ZhbHVlGAcgASgDEh8KEmZ1dHVyZV9xdW90YV92YWx1ZRgIIAEoA0gAiAEBGjYKFFF1b3RhRGltZW5zaW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCFQoTX2Z1dHVyZV9xdW90YV92YWx1ZSKVAQoTUHJlY29uZGl0aW9uRmFpbHVyZRI9Cgp2aW9sYXRpb25zGAEgAygLMikuZ29vZ2xlLnJwYy5QcmVjb25kaXRpb25GYWlsdXJlLlZpb2xhdGlvbho/CglWaW9sYXRpb24SDAoEdHlwZRgBIAEoCRIPCgdzdWJqZWN0GAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJIswBCgpCYWRSZXF1ZXN0Ej8KEGZpZWxkX3Zpb2xhdGlvbnMYASADKAsyJS5nb29nbGUucnBjLkJhZFJlcXVlc3QuRmllbGRWaW9sYXRpb24afQoORmllbGRWaW9sYXRpb24SDQoFZmllbGQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSDgoGcmVhc29uGAMgASgJEjcKEWxvY2FsaXplZF9tZXNzYWdlGAQgASgLMhwuZ29vZ2xlLnJwYy5Mb2NhbGl6ZWRNZXNzYWdlIjcKC1JlcXVlc3RJbmZvEhIKCnJlcXVlc3RfaWQYASABKAkSFAoMc2VydmluZ19kYXRhGAIgASgJImAKDFJlc291cmNlSW5mbxIVCg1yZXNvdXJjZV90eXBlGAEgASgJEhUKDXJlc291cmNlX25hbWUYAiABKAkSDQoFb3duZXIYAyABKAkSEwoLZGVzY3JpcHRpb24YBCABKAkiVgoESGVscBIkCgVsaW5rcxgBIAMoCzIVLmdvb2dsZS5ycGMuSGVscC5MaW5rGigKBExpbmsSEwoLZGVzY3JpcHRpb24YASABKAkSCwoDdXJsGAIgASgJIjMKEExvY2FsaXplZE1lc3NhZ2USDgoGbG9jYWxlGAEgASgJEg8KB21lc3NhZ2UYAiABKAlCbAoOY29tLmdvb2dsZS5ycGNCEUVycm9yRGV0YWlsc1Byb3RvUAFaP2dvb2dsZS5nb2xhbmcub3JnL2dlbnByb3RvL2dvb2dsZWFwaXMvcnBjL2VycmRldGFpbHM7ZXJyZGV0YWlsc6ICA1JQQ2IGcHJvdG8z',
-    [file_google_protobuf_duration],
-  );
+export const file_google_rpc_error_details: GenFile = /*@__PURE__*/
+  fileDesc("Ch5nb29nbGUvcnBjL2Vycm9yX2RldGFpbHMucHJvdG8SCmdvb2dsZS5ycGMikwEKCUVycm9ySW5mbxIOCgZyZWFzb24YASABKAkSDgoGZG9tYWluGAIgASgJEjUKCG1ldGFkYXRhGAMgAygLMiMuZ29vZ2xlLnJwYy5FcnJvckluZm8uTWV0YWRhdGFFbnRyeRovCg1NZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiOwoJUmV0cnlJbmZvEi4KC3JldHJ5X2RlbGF5GAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIjIKCURlYnVnSW5mbxIVCg1zdGFja19lbnRyaWVzGAEgAygJEg4KBmRldGFpbBgCIAEoCSKPAwoMUXVvdGFGYWlsdXJlEjYKCnZpb2xhdGlvbnMYASADKAsyIi5nb29nbGUucnBjLlF1b3RhRmFpbHVyZS5WaW9sYXRpb24axgIKCVZpb2xhdGlvbhIPCgdzdWJqZWN0GAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhMKC2FwaV9zZXJ2aWNlGAMgASgJEhQKDHF1b3RhX21ldHJpYxgEIAEoCRIQCghxdW90YV9pZBgFIAEoCRJRChBxdW90YV9kaW1lbnNpb25zGAYgAygLMjcuZ29vZ2xlLnJwYy5RdW90YUZhaWx1cmUuVmlvbGF0aW9uLlF1b3RhRGltZW5zaW9uc0VudHJ5EhMKC3F1b3RhX3ZhbHVlGAcgASgDEh8KEmZ1dHVyZV9xdW90YV92YWx1ZRgIIAEoA0gAiAEBGjYKFFF1b3RhRGltZW5zaW9uc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCFQoTX2Z1dHVyZV9xdW90YV92YWx1ZSKVAQoTUHJlY29uZGl0aW9uRmFpbHVyZRI9Cgp2aW9sYXRpb25zGAEgAygLMikuZ29vZ2xlLnJwYy5QcmVjb25kaXRpb25GYWlsdXJlLlZpb2xhdGlvbho/CglWaW9sYXRpb24SDAoEdHlwZRgBIAEoCRIPCgdzdWJqZWN0GAIgASgJEhMKC2Rlc2NyaXB0aW9uGAMgASgJIswBCgpCYWRSZXF1ZXN0Ej8KEGZpZWxkX3Zpb2xhdGlvbnMYASADKAsyJS5nb29nbGUucnBjLkJhZFJlcXVlc3QuRmllbGRWaW9sYXRpb24afQoORmllbGRWaW9sYXRpb24SDQoFZmllbGQYASABKAkSEwoLZGVzY3JpcHRpb24YAiABKAkSDgoGcmVhc29uGAMgASgJEjcKEWxvY2FsaXplZF9tZXNzYWdlGAQgASgLMhwuZ29vZ2xlLnJwYy5Mb2NhbGl6ZWRNZXNzYWdlIjcKC1JlcXVlc3RJbmZvEhIKCnJlcXVlc3RfaWQYASABKAkSFAoMc2VydmluZ19kYXRhGAIgASgJImAKDFJlc291cmNlSW5mbxIVCg1yZXNvdXJjZV90eXBlGAEgASgJEhUKDXJlc291cmNlX25hbWUYAiABKAkSDQoFb3duZXIYAyABKAkSEwoLZGVzY3JpcHRpb24YBCABKAkiVgoESGVscBIkCgVsaW5rcxgBIAMoCzIVLmdvb2dsZS5ycGMuSGVscC5MaW5rGigKBExpbmsSEwoLZGVzY3JpcHRpb24YASABKAkSCwoDdXJsGAIgASgJIjMKEExvY2FsaXplZE1lc3NhZ2USDgoGbG9jYWxlGAEgASgJEg8KB21lc3NhZ2UYAiABKAlCbAoOY29tLmdvb2dsZS5ycGNCEUVycm9yRGV0YWlsc1Byb3RvUAFaP2dvb2dsZS5nb2xhbmcub3JnL2dlbnByb3RvL2dvb2dsZWFwaXMvcnBjL2VycmRldGFpbHM7ZXJyZGV0YWlsc6ICA1JQQ2IGcHJvdG8z", [file_google_protobuf_duration]);
 
 /**
  * Describes the cause of the error with structured details.
@@ -60,7 +56,7 @@ export const file_google_rpc_error_details: GenFile =
  *
  * @generated from message google.rpc.ErrorInfo
  */
-export type ErrorInfo = Message<'google.rpc.ErrorInfo'> & {
+export type ErrorInfo = Message<"google.rpc.ErrorInfo"> & {
   /**
    * The reason of the error. This is a constant value that identifies the
    * proximate cause of the error. Error reasons are unique within a particular
@@ -104,8 +100,7 @@ export type ErrorInfo = Message<'google.rpc.ErrorInfo'> & {
  * Describes the message google.rpc.ErrorInfo.
  * Use `create(ErrorInfoSchema)` to create a new message.
  */
-export const ErrorInfoSchema: GenMessage<ErrorInfo> =
-  /*@__PURE__*/
+export const ErrorInfoSchema: GenMessage<ErrorInfo> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 0);
 
 /**
@@ -125,7 +120,7 @@ export const ErrorInfoSchema: GenMessage<ErrorInfo> =
  *
  * @generated from message google.rpc.RetryInfo
  */
-export type RetryInfo = Message<'google.rpc.RetryInfo'> & {
+export type RetryInfo = Message<"google.rpc.RetryInfo"> & {
   /**
    * Clients should wait at least this long between retrying the same request.
    *
@@ -138,8 +133,7 @@ export type RetryInfo = Message<'google.rpc.RetryInfo'> & {
  * Describes the message google.rpc.RetryInfo.
  * Use `create(RetryInfoSchema)` to create a new message.
  */
-export const RetryInfoSchema: GenMessage<RetryInfo> =
-  /*@__PURE__*/
+export const RetryInfoSchema: GenMessage<RetryInfo> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 1);
 
 /**
@@ -147,7 +141,7 @@ export const RetryInfoSchema: GenMessage<RetryInfo> =
  *
  * @generated from message google.rpc.DebugInfo
  */
-export type DebugInfo = Message<'google.rpc.DebugInfo'> & {
+export type DebugInfo = Message<"google.rpc.DebugInfo"> & {
   /**
    * The stack trace entries indicating where the error occurred.
    *
@@ -167,8 +161,7 @@ export type DebugInfo = Message<'google.rpc.DebugInfo'> & {
  * Describes the message google.rpc.DebugInfo.
  * Use `create(DebugInfoSchema)` to create a new message.
  */
-export const DebugInfoSchema: GenMessage<DebugInfo> =
-  /*@__PURE__*/
+export const DebugInfoSchema: GenMessage<DebugInfo> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 2);
 
 /**
@@ -186,7 +179,7 @@ export const DebugInfoSchema: GenMessage<DebugInfo> =
  *
  * @generated from message google.rpc.QuotaFailure
  */
-export type QuotaFailure = Message<'google.rpc.QuotaFailure'> & {
+export type QuotaFailure = Message<"google.rpc.QuotaFailure"> & {
   /**
    * Describes all quota violations.
    *
@@ -199,8 +192,7 @@ export type QuotaFailure = Message<'google.rpc.QuotaFailure'> & {
  * Describes the message google.rpc.QuotaFailure.
  * Use `create(QuotaFailureSchema)` to create a new message.
  */
-export const QuotaFailureSchema: GenMessage<QuotaFailure> =
-  /*@__PURE__*/
+export const QuotaFailureSchema: GenMessage<QuotaFailure> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 3);
 
 /**
@@ -209,7 +201,7 @@ export const QuotaFailureSchema: GenMessage<QuotaFailure> =
  *
  * @generated from message google.rpc.QuotaFailure.Violation
  */
-export type QuotaFailure_Violation = Message<'google.rpc.QuotaFailure.Violation'> & {
+export type QuotaFailure_Violation = Message<"google.rpc.QuotaFailure.Violation"> & {
   /**
    * The subject on which the quota check failed.
    * For example, "clientip:<ip address of client>" or "project:<Google
@@ -326,8 +318,7 @@ export type QuotaFailure_Violation = Message<'google.rpc.QuotaFailure.Violation'
  * Describes the message google.rpc.QuotaFailure.Violation.
  * Use `create(QuotaFailure_ViolationSchema)` to create a new message.
  */
-export const QuotaFailure_ViolationSchema: GenMessage<QuotaFailure_Violation> =
-  /*@__PURE__*/
+export const QuotaFailure_ViolationSchema: GenMessage<QuotaFailure_Violation> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 3, 0);
 
 /**
@@ -339,7 +330,7 @@ export const QuotaFailure_ViolationSchema: GenMessage<QuotaFailure_Violation> =
  *
  * @generated from message google.rpc.PreconditionFailure
  */
-export type PreconditionFailure = Message<'google.rpc.PreconditionFailure'> & {
+export type PreconditionFailure = Message<"google.rpc.PreconditionFailure"> & {
   /**
    * Describes all precondition violations.
    *
@@ -352,8 +343,7 @@ export type PreconditionFailure = Message<'google.rpc.PreconditionFailure'> & {
  * Describes the message google.rpc.PreconditionFailure.
  * Use `create(PreconditionFailureSchema)` to create a new message.
  */
-export const PreconditionFailureSchema: GenMessage<PreconditionFailure> =
-  /*@__PURE__*/
+export const PreconditionFailureSchema: GenMessage<PreconditionFailure> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 4);
 
 /**
@@ -361,7 +351,7 @@ export const PreconditionFailureSchema: GenMessage<PreconditionFailure> =
  *
  * @generated from message google.rpc.PreconditionFailure.Violation
  */
-export type PreconditionFailure_Violation = Message<'google.rpc.PreconditionFailure.Violation'> & {
+export type PreconditionFailure_Violation = Message<"google.rpc.PreconditionFailure.Violation"> & {
   /**
    * The type of PreconditionFailure. We recommend using a service-specific
    * enum type to define the supported precondition violation subjects. For
@@ -395,8 +385,7 @@ export type PreconditionFailure_Violation = Message<'google.rpc.PreconditionFail
  * Describes the message google.rpc.PreconditionFailure.Violation.
  * Use `create(PreconditionFailure_ViolationSchema)` to create a new message.
  */
-export const PreconditionFailure_ViolationSchema: GenMessage<PreconditionFailure_Violation> =
-  /*@__PURE__*/
+export const PreconditionFailure_ViolationSchema: GenMessage<PreconditionFailure_Violation> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 4, 0);
 
 /**
@@ -405,7 +394,7 @@ export const PreconditionFailure_ViolationSchema: GenMessage<PreconditionFailure
  *
  * @generated from message google.rpc.BadRequest
  */
-export type BadRequest = Message<'google.rpc.BadRequest'> & {
+export type BadRequest = Message<"google.rpc.BadRequest"> & {
   /**
    * Describes all violations in a client request.
    *
@@ -418,8 +407,7 @@ export type BadRequest = Message<'google.rpc.BadRequest'> & {
  * Describes the message google.rpc.BadRequest.
  * Use `create(BadRequestSchema)` to create a new message.
  */
-export const BadRequestSchema: GenMessage<BadRequest> =
-  /*@__PURE__*/
+export const BadRequestSchema: GenMessage<BadRequest> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 5);
 
 /**
@@ -427,7 +415,7 @@ export const BadRequestSchema: GenMessage<BadRequest> =
  *
  * @generated from message google.rpc.BadRequest.FieldViolation
  */
-export type BadRequest_FieldViolation = Message<'google.rpc.BadRequest.FieldViolation'> & {
+export type BadRequest_FieldViolation = Message<"google.rpc.BadRequest.FieldViolation"> & {
   /**
    * A path that leads to a field in the request body. The value will be a
    * sequence of dot-separated identifiers that identify a protocol buffer
@@ -503,8 +491,7 @@ export type BadRequest_FieldViolation = Message<'google.rpc.BadRequest.FieldViol
  * Describes the message google.rpc.BadRequest.FieldViolation.
  * Use `create(BadRequest_FieldViolationSchema)` to create a new message.
  */
-export const BadRequest_FieldViolationSchema: GenMessage<BadRequest_FieldViolation> =
-  /*@__PURE__*/
+export const BadRequest_FieldViolationSchema: GenMessage<BadRequest_FieldViolation> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 5, 0);
 
 /**
@@ -513,7 +500,7 @@ export const BadRequest_FieldViolationSchema: GenMessage<BadRequest_FieldViolati
  *
  * @generated from message google.rpc.RequestInfo
  */
-export type RequestInfo = Message<'google.rpc.RequestInfo'> & {
+export type RequestInfo = Message<"google.rpc.RequestInfo"> & {
   /**
    * An opaque string that should only be interpreted by the service generating
    * it. For example, it can be used to identify requests in the service's logs.
@@ -535,8 +522,7 @@ export type RequestInfo = Message<'google.rpc.RequestInfo'> & {
  * Describes the message google.rpc.RequestInfo.
  * Use `create(RequestInfoSchema)` to create a new message.
  */
-export const RequestInfoSchema: GenMessage<RequestInfo> =
-  /*@__PURE__*/
+export const RequestInfoSchema: GenMessage<RequestInfo> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 6);
 
 /**
@@ -544,7 +530,7 @@ export const RequestInfoSchema: GenMessage<RequestInfo> =
  *
  * @generated from message google.rpc.ResourceInfo
  */
-export type ResourceInfo = Message<'google.rpc.ResourceInfo'> & {
+export type ResourceInfo = Message<"google.rpc.ResourceInfo"> & {
   /**
    * A name for the type of resource being accessed, e.g. "sql table",
    * "cloud storage bucket", "file", "Google calendar"; or the type URL
@@ -587,8 +573,7 @@ export type ResourceInfo = Message<'google.rpc.ResourceInfo'> & {
  * Describes the message google.rpc.ResourceInfo.
  * Use `create(ResourceInfoSchema)` to create a new message.
  */
-export const ResourceInfoSchema: GenMessage<ResourceInfo> =
-  /*@__PURE__*/
+export const ResourceInfoSchema: GenMessage<ResourceInfo> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 7);
 
 /**
@@ -600,7 +585,7 @@ export const ResourceInfoSchema: GenMessage<ResourceInfo> =
  *
  * @generated from message google.rpc.Help
  */
-export type Help = Message<'google.rpc.Help'> & {
+export type Help = Message<"google.rpc.Help"> & {
   /**
    * URL(s) pointing to additional information on handling the current error.
    *
@@ -613,14 +598,15 @@ export type Help = Message<'google.rpc.Help'> & {
  * Describes the message google.rpc.Help.
  * Use `create(HelpSchema)` to create a new message.
  */
-export const HelpSchema: GenMessage<Help> = /*@__PURE__*/ messageDesc(file_google_rpc_error_details, 8);
+export const HelpSchema: GenMessage<Help> = /*@__PURE__*/
+  messageDesc(file_google_rpc_error_details, 8);
 
 /**
  * Describes a URL link.
  *
  * @generated from message google.rpc.Help.Link
  */
-export type Help_Link = Message<'google.rpc.Help.Link'> & {
+export type Help_Link = Message<"google.rpc.Help.Link"> & {
   /**
    * Describes what the link offers.
    *
@@ -640,8 +626,7 @@ export type Help_Link = Message<'google.rpc.Help.Link'> & {
  * Describes the message google.rpc.Help.Link.
  * Use `create(Help_LinkSchema)` to create a new message.
  */
-export const Help_LinkSchema: GenMessage<Help_Link> =
-  /*@__PURE__*/
+export const Help_LinkSchema: GenMessage<Help_Link> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 8, 0);
 
 /**
@@ -650,7 +635,7 @@ export const Help_LinkSchema: GenMessage<Help_Link> =
  *
  * @generated from message google.rpc.LocalizedMessage
  */
-export type LocalizedMessage = Message<'google.rpc.LocalizedMessage'> & {
+export type LocalizedMessage = Message<"google.rpc.LocalizedMessage"> & {
   /**
    * The locale used following the specification defined at
    * https://www.rfc-editor.org/rfc/bcp/bcp47.txt.
@@ -672,6 +657,6 @@ export type LocalizedMessage = Message<'google.rpc.LocalizedMessage'> & {
  * Describes the message google.rpc.LocalizedMessage.
  * Use `create(LocalizedMessageSchema)` to create a new message.
  */
-export const LocalizedMessageSchema: GenMessage<LocalizedMessage> =
-  /*@__PURE__*/
+export const LocalizedMessageSchema: GenMessage<LocalizedMessage> = /*@__PURE__*/
   messageDesc(file_google_rpc_error_details, 9);
+
