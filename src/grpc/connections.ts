@@ -12,7 +12,7 @@ import type { Limits } from '../settings/config.js';
 import { Connection, type ConnectionTimes, StreamCount } from './connection.js';
 import { StreamShare } from './stream-share.js';
 
-/** How many checks there are per sweep; a sweep ends whatever is overdue on any connection. */
+/** Every tenth check is also a sweep, which ends whatever is overdue on any connection. */
 const CHECKS_PER_SWEEP = 10;
 /** The announced limits of all connections may add up to this many times `mostStreams`, since few are busy at once. */
 const OVERBOOKING_FACTOR = 3;
@@ -26,7 +26,7 @@ const HEADER_BYTES = 32;
 
 interface ConnectionsOptions
   extends ConnectionTimes, Pick<Limits, 'maxConnections' | 'maxStreams' | 'grpcIdleMs' | 'deadlineMs'> {
-  /** The streams that the busy connections share. */
+  /** The streams that all busy connections share, so that calls wait at their clients rather than here. */
   readonly sharedStreams: number;
   /** The most streams of all connections. */
   readonly mostStreams: number;
@@ -34,8 +34,11 @@ interface ConnectionsOptions
   readonly onError?: ((reason: string) => void) | undefined;
 }
 
-/** The connections with unary calls in progress or lately, and the new ones, as one check finds them. */
-interface CallsSample {
+/**
+ * The connections with unary calls in progress or lately, and the new ones, as one check finds them. A call is at work
+ * unless it waits for its client; a connection is busy if it has had more than a few at work at once (`connection.ts`).
+ */
+interface ConnectionsByLoad {
   readonly busy: ReadonlySet<Connection>;
   /** Those with few calls, and the new ones; none of them busy. */
   readonly quiet: ReadonlySet<Connection>;
@@ -53,7 +56,7 @@ export class Connections {
   readonly #ofSession = new Map<Http2Session | undefined, Connection>();
   /** Connections with a unary call in progress, or with one lately. */
   readonly #withCalls = new Set<Connection>();
-  /** How many of them were busy (`CallSample`) at the last check. */
+  /** How many of them were busy at the last check. */
   #busy = 0;
   /** Connections to which only the share of a new connection has been announced. */
   readonly #arrived = new Set<Connection>();
@@ -164,7 +167,7 @@ export class Connections {
     return acceptHead(stream, rawHeaders) ? connection : undefined;
   }
 
-  /** The connection that a new stream is on; undefined, with the stream reset, if there are too many streams. */
+  /** The connection of a new stream; undefined, with the stream reset, if it has ended or there are too many streams. */
   #connectionOf(stream: ServerHttp2Stream): Connection | undefined {
     const connection = this.#ofSession.get(stream.session);
     if (connection !== undefined && this.#streams.count < this.#options.mostStreams) return connection;
@@ -196,15 +199,15 @@ export class Connections {
 
   #check(): void {
     const now = clock();
-    this.#announceShares(this.#sampleCalls(now));
+    this.#announceShares(this.#byLoad(now));
     this.#checks = (this.#checks + 1) % CHECKS_PER_SWEEP;
     // While the server closes, every check is a sweep, since `close` waits for the last connection.
     if (this.#checks === 0 || this.#isClosing)
       for (const connection of this.#open) connection.endOverdue(now);
   }
 
-  /** Samples the calls of each connection: which connections are busy, and which have few calls or are new. */
-  #sampleCalls(now: number): CallsSample {
+  /** Samples the calls of each connection, and tells the busy ones from those with few calls and the new ones. */
+  #byLoad(now: number): ConnectionsByLoad {
     const busy = new Set<Connection>();
     const quiet = new Set<Connection>();
     let quietStreams = 0;
@@ -224,21 +227,22 @@ export class Connections {
   }
 
   /** Announces its share to each busy or quiet connection. All others keep theirs, unless it has become too large. */
-  #announceShares({ busy, quiet, quietStreams }: CallsSample): void {
+  #announceShares({ busy, quiet, quietStreams }: ConnectionsByLoad): void {
     this.#busy = busy.size;
     const busyShare = this.#share.forBusy(busy.size, quietStreams);
-    const mostOfOthers = this.#share.forNotBusy(this.#open.size);
+    const mostOfNotBusy = this.#share.forNotBusy(this.#open.size);
 
     for (const connection of busy) this.#announce(connection, busyShare);
-    for (const connection of quiet) this.#announce(connection, Math.min(busyShare, mostOfOthers));
+    for (const connection of quiet) this.#announce(connection, Math.min(busyShare, mostOfNotBusy));
 
     // No connection was ever announced more than `maxStreams`.
-    if (mostOfOthers >= this.#options.maxStreams) return;
+    if (mostOfNotBusy >= this.#options.maxStreams) return;
     for (const connection of this.#open)
-      if (!busy.has(connection)) connection.lowerMaxConcurrentStreams(mostOfOthers);
+      if (!busy.has(connection)) connection.lowerMaxConcurrentStreams(mostOfNotBusy);
   }
 
   #announce(connection: Connection, share: number): void {
+    // Not while the client has yet to acknowledge the last limit; the next check tries again.
     if (connection.setMaxConcurrentStreams(share)) this.#arrived.delete(connection);
   }
 }

@@ -83,7 +83,7 @@ type State = 'receiving' | 'received' | 'handled' | 'answered' | 'cancelled';
  * refused; if the call ends before, it is passed on to be observed.
  *
  * It begins and replies only at the end of a turn of the event loop. Node reports the reset of a stream first as its end,
- * and only later in that turn as a reset; and replies that leave together cost less, as `ImmediateBatch` explains.
+ * and only later in that turn as a reset, so a call that was reset is known to be cancelled before it begins; and replies that leave together cost less, as `ImmediateBatch` explains.
  *
  * Of its base class, grpc-js calls only `start`, since no handler responds.
  */
@@ -153,7 +153,7 @@ export class GrpcJsCall extends ServerInterceptingCall implements Cancellation {
   }
 
   onReceiveHalfClose(): void {
-    // Its deadline may have passed, or its only message been enough.
+    // Its deadline may have passed; or its method is unknown, and its first message was enough.
     if (this.#state !== 'receiving') return;
     this.#state = 'received';
     this.#actAtEndOfTurn();
@@ -177,8 +177,9 @@ export class GrpcJsCall extends ServerInterceptingCall implements Cancellation {
   }
 
   /**
-   * Called at the end of a turn, at most once a turn. Sends the reply if there is one; else passes the call to the
-   * pipeline if its request is complete; else limits the time for the rest of the request.
+   * Called at the end of a turn, and once more in the same pass if the pipeline replies at once. Sends the reply if there
+   * is one; else passes the call to the pipeline if its request is complete; else limits the time for the rest of the
+   * request.
    */
   act(): void {
     this.#due = false;

@@ -67,7 +67,8 @@ export class Inserts {
 
     const first = texts.map((text) => this.#underWay.get(text)).find((sent) => sent !== undefined);
     if (first !== undefined) {
-      // What the first one stores decides this one. If it stores nothing, this one is sent after all.
+      // What the first one stores decides this one. If it stores nothing, this one is sent after all, beside others that
+      // have waited: the database decides among them.
       await Promise.allSettled([first]);
       return (await this.#outcomeReaderFirst(insert)) ?? this.#send(insert);
     }
@@ -103,14 +104,14 @@ export class Inserts {
 
       throw answer.error ?? storeUnavailable(new Error('What stood in the way of a route is gone.'));
     } catch (error) {
-      // If it was sent alone, the lock was this row's. If only its batch was locked, and the caller left before that, the
-      // lock may have been this row's.
+      // Of the last statement: if it had this row alone, the lock was this row's. If it was the batch, and the row could not
+      // be sent alone any more, the lock may have been this row's.
       if (answer?.kind === 'locked') this.#lockedRows.noteWait(row);
       throw error;
     }
   }
 
-  /** The outcome after a statement; undefined if it is open: the row is then sent alone, or, if it has been, fails. */
+  /** The outcome after a statement; undefined if nothing decides it: `#send` then sends the row alone, or gives up. */
   async #outcomeAfter({ kind }: InsertAnswer, insert: Insert): Promise<InsertOutcome | undefined> {
     switch (kind) {
       case 'all':
@@ -118,6 +119,8 @@ export class Inserts {
       case 'some':
         return (await this.#outcomeReaderFirst(insert)) ?? this.#outcomeOnWriter(insert);
       case 'locked':
+        // The locked row may be stored, and readable all the same: then this one is its repeat or duplicate. If it is not
+        // found, sending this one alone decides.
         return this.#outcomeReaderFirst(insert);
       case 'row refused':
         return undefined;
@@ -125,9 +128,9 @@ export class Inserts {
   }
 
   /**
-   * The outcome that follows from what is stored; undefined if none does, or if no reader answers. Asks the writer only
-   * if a reader's answer might be wrong: a reader that lags behind may lack routes. Remembers whether the caller's next
-   * inserts should be looked up first.
+   * The outcome that follows from what is stored; undefined if none does, or if no reader answers. Asks the writer if what
+   * a reader found might not be all: one that lags behind may lack routes. Remembers whether the caller's next inserts
+   * should be looked up first.
    */
   async #outcomeReaderFirst(insert: Insert): Promise<InsertOutcome | undefined> {
     let found: FoundRoutes;
@@ -135,9 +138,10 @@ export class Inserts {
       found = await this.#lookUps.anywhere(lookUpOf(insert));
     } catch (error) {
       if (error instanceof CancelledBeforeSend) throw error;
-      // Whatever the error: it may be a reader's, or concern the row of another call that shares the look-up. If it concerns
-      // what this insert meets, the INSERT leaves its row out, and the look-up on the writer reports the error. Until its
-      // next conflict, the caller's inserts go to the writer, and wait for no reader that fails.
+      // The reader may be down, or another call that shares the look-up may have met a row that cannot be read. Either way,
+      // go on to the INSERT: if such a row keeps this one out, the look-up on the writer reports it.
+      //
+      // The caller is forgotten, so that its next inserts do not wait for a reader that fails.
       this.#conflictingCallers.delete(insert.record.caller);
       return undefined;
     }

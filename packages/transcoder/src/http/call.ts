@@ -12,7 +12,7 @@ import type { RequestMessages } from '../message/request-message.js';
 import type { OptionsInForce } from '../options.js';
 import type { FoundBinding } from '../template/binding-table.js';
 import type { Binding, BodyBinding } from '../template/binding.js';
-import { credentialOf, type UnaryReply, type Upstream } from '../upstream.js';
+import { credentialOf, type UnaryCall, type UnaryReply, type Upstream } from '../upstream.js';
 import { ArrivingBody, isJsonType, NO_BYTES, requireDecoded, requireJsonType } from './body.js';
 import { type Exchange, isOk } from './exchange.js';
 import { hasBody } from './head.js';
@@ -39,9 +39,10 @@ export interface CallParts extends CallOptions {
 /**
  * A request for a method of the contract, until it becomes a call.
  *
- * The guard is asked only about a request that cannot become a call, or whose body is late, and at most once: the server
- * checks the credentials of every call itself, so a call to the guard before it would be a second call for nothing. A
- * client that the guard refuses gets the guard's reply, and learns nothing about what is wrong with its request.
+ * The guard is asked only about a request that cannot become a call, or whose body is late (`Uploads`), and at most
+ * once: the server checks the credentials of every call itself, so a call to the guard before it would be a second call
+ * for nothing. A client that the guard refuses gets the guard's reply, and learns nothing about what is wrong with its
+ * request.
  */
 export class TranscodedCall implements PendingBody {
   readonly #parts: CallParts;
@@ -50,7 +51,7 @@ export class TranscodedCall implements PendingBody {
   /** The open stream, if the method is a streaming method. */
   readonly #open: OpenStream | undefined;
   /** The call without its message; the guard is asked with it. */
-  readonly #head;
+  readonly #head: Omit<UnaryCall, 'message'> & { deadline: number };
   /** Why the headers cannot be forwarded; undefined if they can. */
   readonly #unfitHeader: HttpFailure | undefined;
   /** The client's time limit, in milliseconds. */
@@ -78,10 +79,12 @@ export class TranscodedCall implements PendingBody {
     return credentialOf(this.#head);
   }
 
+  /** The guard's refusal; undefined if it lets the client pass. */
   guardReply(): Promise<HttpReply | undefined> {
     return (this.#guardReply ??= this.#askGuard());
   }
 
+  /** The guard's refusal, which comes before any other failure. @throws the failure if the guard lets the client pass */
   async guardReplyOrThrow(failure: unknown): Promise<HttpReply> {
     const reply = await this.guardReply();
     if (reply === undefined) throw failure;
@@ -157,15 +160,15 @@ export class TranscodedCall implements PendingBody {
     const { query } = this.#exchange.target;
     // A `google.api.HttpBody` is the bytes of the body.
     const isFile = binding.takesBytes && !(lenient && isEnvelope(this.#exchange, body));
-    if (!isFile) {
-      const json = bodyJson(this.#parts, binding, this.#exchange, body);
-      return requests.read(binding, { segments, query, body: json });
+    if (isFile) {
+      const json = httpBodyJson(this.#exchange.request.headers['content-type']);
+      const message = requests.read(binding, { segments, query, body: json });
+      setData(binding, message, body);
+      return message;
     }
 
-    const json = httpBodyJson(this.#exchange.request.headers['content-type']);
-    const message = requests.read(binding, { segments, query, body: json });
-    setData(binding, message, body);
-    return message;
+    const json = bodyJson(this.#parts, binding, this.#exchange, body);
+    return requests.read(binding, { segments, query, body: json });
   }
 
   #streamedReply(open: OpenStream, message: Uint8Array): Promise<HttpReply> {
@@ -223,8 +226,10 @@ function bodyJson(
   const { method, body } = binding;
   const { input: message } = method;
   if (bytes.length === 0) {
-    // An empty body is an empty message, unless the message has a JSON form of its own.
-    if (body === undefined || (body === '*' && !hasCustomJsonRepresentation(message))) return undefined;
+    if (body === undefined) return undefined;
+    // All fields are absent. A message with a JSON form of its own, such as a Timestamp, has no such form.
+    if (body === '*' && !hasCustomJsonRepresentation(message)) return undefined;
+    // As grpc-gateway takes it.
     if (lenient && isPlainMessage(body)) return {};
     throw malformed('The request has no body; this method takes one.');
   }
