@@ -91,7 +91,10 @@ export function shown(values: readonly number[]): string {
 /** Rounds a number to a power of ten. */
 function rounded(value: number, last: number): string {
   const decimals = Math.max(0, -last);
-  return (Math.round(value / 10 ** last) * 10 ** last).toLocaleString('en', {
+  // Versions of V8 differ in the last bit of negative powers of ten.
+  const scale = 10 ** Math.abs(last);
+  const toPlace = last < 0 ? Math.round(value * scale) / scale : Math.round(value / scale) * scale;
+  return toPlace.toLocaleString('en', {
     minimumFractionDigits: decimals,
     maximumFractionDigits: decimals,
   });
