@@ -28,7 +28,7 @@ interface ConnectionsOptions
   extends ConnectionTimes, Pick<Limits, 'maxConnections' | 'maxStreams' | 'grpcIdleMs' | 'deadlineMs'> {
   /** The streams that all busy connections share, so that calls wait at their clients rather than here. */
   readonly sharedStreams: number;
-  /** The most streams of all connections. */
+  /** The most streams that may be open at once on all connections together; further ones are refused. */
   readonly mostStreams: number;
   /** Called with the reason when the server ends a connection because of a client's error. Default: not called. */
   readonly onError?: ((reason: string) => void) | undefined;
@@ -58,7 +58,7 @@ export class Connections {
   readonly #withCalls = new Set<Connection>();
   /** How many of them were busy at the last check. */
   #busy = 0;
-  /** Connections to which only the share of a new connection has been announced. */
+  /** New connections, until a check has announced a share to them: so far, they have the one that they began with. */
   readonly #arrived = new Set<Connection>();
   readonly #share: StreamShare;
   readonly #streams = new StreamCount();
@@ -123,7 +123,7 @@ export class Connections {
   }
 
   #begin(connection: Connection, session: ServerHttp2Session): void {
-    // Many connections that arrive at once may all become busy before the next check.
+    // Counted as busy: many connections that arrive at once may all become busy before the next check.
     this.#arrived.add(connection);
     const share = this.#share.forNew(this.#busy + this.#arrived.size, this.#open.size);
     connection.begin(session, share);
@@ -235,7 +235,7 @@ export class Connections {
     for (const connection of busy) this.#announce(connection, busyShare);
     for (const connection of quiet) this.#announce(connection, Math.min(busyShare, mostOfNotBusy));
 
-    // No connection was ever announced more than `maxStreams`.
+    // No connection was ever announced more than `maxStreams`, so none can be above this limit.
     if (mostOfNotBusy >= this.#options.maxStreams) return;
     for (const connection of this.#open)
       if (!busy.has(connection)) connection.lowerMaxConcurrentStreams(mostOfNotBusy);

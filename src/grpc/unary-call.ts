@@ -83,7 +83,8 @@ type State = 'receiving' | 'received' | 'handled' | 'answered' | 'cancelled';
  * refused; if the call ends before, it is passed on to be observed.
  *
  * It begins and replies only at the end of a turn of the event loop. Node reports the reset of a stream first as its end,
- * and only later in that turn as a reset, so a call that was reset is known to be cancelled before it begins; and replies that leave together cost less, as `ImmediateBatch` explains.
+ * and only later in that turn as a reset, so that a call that was reset is known to be cancelled before it begins. And
+ * replies that leave together cost less, as `ImmediateBatch` explains.
  *
  * Of its base class, grpc-js calls only `start`, since no handler responds.
  */
@@ -140,6 +141,7 @@ export class GrpcJsCall extends ServerInterceptingCall implements Cancellation {
     const [timeoutMs] = metadata.get(TIMEOUT_MS_KEY);
     if (timeoutMs !== undefined)
       this.#deadline = Math.min(this.#deadline, performance.now() + Number(timeoutMs));
+    // If the request is still incomplete then, its time is limited; most calls need no timer.
     this.#actAtEndOfTurn();
     this.#innermost.startRead();
   }

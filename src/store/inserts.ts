@@ -83,8 +83,8 @@ export class Inserts {
   }
 
   /**
-   * Sends an insert with others, unless it is likely to wait for a lock. Sends it alone if that has not been done, or does
-   * not decide its outcome.
+   * Sends an insert in a batch, unless it is likely to wait for a lock. If it was not sent in a batch, or the batch does
+   * not decide its outcome, sends it alone.
    */
   async #send(insert: Insert): Promise<InsertOutcome> {
     const { caller, shape } = insert.record;
@@ -102,10 +102,11 @@ export class Inserts {
       const outcome = await this.#outcomeAfter(answer, insert);
       if (outcome !== undefined) return outcome;
 
+      // Without an error, the row was left out for one that is stored, but no look-up has found that one.
       throw answer.error ?? storeUnavailable(new Error('What stood in the way of a route is gone.'));
     } catch (error) {
-      // Of the last statement: if it had this row alone, the lock was this row's. If it was the batch, and the row could not
-      // be sent alone any more, the lock may have been this row's.
+      // `answer` is that of the last statement that was answered. If this row was alone in it, this row waited for the
+      // lock. If it was the batch, since sending the row alone failed or was cancelled, it may have been this row.
       if (answer?.kind === 'locked') this.#lockedRows.noteWait(row);
       throw error;
     }
@@ -128,9 +129,9 @@ export class Inserts {
   }
 
   /**
-   * The outcome that follows from what is stored; undefined if none does, or if no reader answers. Asks the writer if what
-   * a reader found might not be all: one that lags behind may lack routes. Remembers whether the caller's next inserts
-   * should be looked up first.
+   * The outcome that follows from what is stored; undefined if none does, or if no reader answers. Asks the writer if a
+   * reader, which may lag behind, could lack a route that changes the outcome. Remembers the caller of a repeat or a
+   * duplicate, and forgets the caller if the look-up fails.
    */
   async #outcomeReaderFirst(insert: Insert): Promise<InsertOutcome | undefined> {
     let found: FoundRoutes;

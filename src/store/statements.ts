@@ -3,9 +3,8 @@ import { inAttempts } from './attempts.js';
 import { CancelledBeforeSend, isWanted } from './batch.js';
 import { addressOf, engineOf } from './database.js';
 import { classify, DatabaseError, storeUnavailable, translate, UnfitSession } from './driver-errors.js';
-import type { Engine } from './engines/engine.js';
+import { type Engine, MIN_TABLE_WAIT_S } from './engines/engine.js';
 import { ENGINES } from './engines/engines.js';
-import { MIN_TABLE_WAIT_S } from './engines/mysql-session.js';
 import { discard } from './pool.js';
 import type { Row } from './route-columns.js';
 import { insertOf, selectOfIds, selectOfValues, type UniqueValues } from './route-sql.js';
@@ -16,9 +15,9 @@ const CHECK_LIMIT_MS = 2_000;
 
 /**
  * An `INSERT` that ends this long after it was sent, in milliseconds, because of a lock, is taken to have waited for the
- * table. The error is the same as for a row, but the server waits one second for a row, of which MySQL makes up to two,
- * and longer for the table (`engines/mysql-session.ts`). The limit is just below that, so that a busy machine may be late
- * with the error of a row.
+ * table. The error is the same for a row and for the table: only the time tells them apart. The server waits one second
+ * for a row (on MySQL, in effect up to two), and at least `MIN_TABLE_WAIT_S` for the table. The limit is just below the
+ * latter, so that the error of a row may come late on a busy machine.
  *
  * The price: the time is that of the whole statement. If its rows wait for several locks in turn, each less than a second,
  * and then for another one in vain, all of them fail as for the table, rather than being sent alone.
@@ -33,7 +32,7 @@ export interface InsertCall extends ServedCall {
 
 /** What the database says of the `INSERT` that has a row. */
 export type InsertAnswer =
-  /** All of its rows are stored, or only some: the others are stored already, or their key or shape is. */
+  /** It stored all of its rows, or left out some: they are stored already, or their key or shape is. */
   | { readonly kind: 'all' | 'some'; readonly error?: undefined }
   /** The database refused one of the rows, or gave up waiting for its lock, and stored none of them. */
   | { readonly kind: 'row refused' | 'locked'; readonly error: Error };

@@ -6,6 +6,12 @@ import type { SqlDialect } from '../route-sql.js';
 /** The names of the engines. */
 export type EngineName = Database['engine'];
 
+/**
+ * The least time that a statement of a call waits while somebody locks the whole table, in seconds; for a row, it waits for
+ * one. An engine whose errors do not tell the two apart must keep to this.
+ */
+export const MIN_TABLE_WAIT_S = 3;
+
 /** How long calls and their connections may take, in milliseconds. */
 export interface CallTimes {
   /** The longest time of a call. */

@@ -1,4 +1,5 @@
 import { classify, UnfitSession } from '../driver-errors.js';
+import { MIN_TABLE_WAIT_S } from './engine.js';
 
 /** The variables of a session: names, and values as the server shows them. */
 export type Variables = Readonly<Record<string, string>>;
@@ -36,9 +37,6 @@ const BY_PRODUCT: Variables = {
   max_execution_time: '0',
   max_statement_time: '0.000000',
 };
-
-/** The least time that a statement of a call waits while somebody locks the whole table, in seconds. */
-export const MIN_TABLE_WAIT_S = 3;
 
 /**
  * The variables of the connections that serve calls. Its times are in seconds, as the server has them.

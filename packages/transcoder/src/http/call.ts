@@ -50,7 +50,7 @@ export class TranscodedCall implements PendingBody {
   readonly #found: FoundBinding;
   /** The open stream, if the method is a streaming method. */
   readonly #open: OpenStream | undefined;
-  /** The call without its message; the guard is asked with it. */
+  /** The call without its message, which the guard gets, too. `#readHead` shortens its deadline to the client's limit. */
   readonly #head: Omit<UnaryCall, 'message'> & { deadline: number };
   /** Why the headers cannot be forwarded; undefined if they can. */
   readonly #unfitHeader: HttpFailure | undefined;
@@ -84,7 +84,11 @@ export class TranscodedCall implements PendingBody {
     return (this.#guardReply ??= this.#askGuard());
   }
 
-  /** The guard's refusal, which comes before any other failure. @throws the failure if the guard lets the client pass */
+  /**
+   * The guard's refusal, which takes precedence over the failure.
+   *
+   * @throws the failure if the guard lets the client pass
+   */
   async guardReplyOrThrow(failure: unknown): Promise<HttpReply> {
     const reply = await this.guardReply();
     if (reply === undefined) throw failure;
@@ -100,6 +104,11 @@ export class TranscodedCall implements PendingBody {
     return isOk(verdict) ? undefined : this.#errorReply(verdict);
   }
 
+  /**
+   * Checks the head, waits for the body if there is one, and calls the upstream.
+   *
+   * @throws HttpFailure, or rejects with it, if the guard lets the client pass or other code has responded
+   */
   answer(): HttpReply | Promise<HttpReply> {
     const { maxBodyBytes } = this.#parts;
     const { request } = this.#exchange;
@@ -144,7 +153,7 @@ export class TranscodedCall implements PendingBody {
       return this.guardReplyOrThrow(failure);
     }
 
-    // The other code is middleware in front, such as one that limits the time.
+    // Middleware in front, such as one that limits the time, may have responded in the meantime.
     if (this.#exchange.answeredByOthers) throw internal(new Error('Other code has responded.'));
     if (this.#open !== undefined) return this.#streamedReply(this.#open, bytes);
 
@@ -158,7 +167,7 @@ export class TranscodedCall implements PendingBody {
     const { lenient, requests } = this.#parts;
     const { binding, segments } = this.#found;
     const { query } = this.#exchange.target;
-    // A `google.api.HttpBody` is the bytes of the body.
+    // For a `google.api.HttpBody`, the body is its data, in any type of content: it is not read, but set afterwards.
     const isFile = binding.takesBytes && !(lenient && isEnvelope(this.#exchange, body));
     if (isFile) {
       const json = httpBodyJson(this.#exchange.request.headers['content-type']);
@@ -175,6 +184,7 @@ export class TranscodedCall implements PendingBody {
     const { errors, events, lenient, now, streamMs, successes, upstream } = this.#parts;
     const { binding } = this.#found;
     const { headers } = this.#exchange.request;
+    // In place of the limit on unary calls.
     const deadline = this.#exchange.started + Math.min(this.#timeoutMs, streamMs);
     // Streaming methods have bindings only if the upstream has `serverStream`.
     const { serverStream } = upstream as Required<Upstream>;
@@ -224,12 +234,12 @@ function bodyJson(
   bytes: Uint8Array,
 ): SentJson | undefined {
   const { method, body } = binding;
-  const { input: message } = method;
+  const { input } = method;
   if (bytes.length === 0) {
     if (body === undefined) return undefined;
-    // All fields are absent. A message with a JSON form of its own, such as a Timestamp, has no such form.
-    if (body === '*' && !hasCustomJsonRepresentation(message)) return undefined;
-    // As grpc-gateway takes it.
+    // No body stands for a message without fields. A Timestamp, or any other that is no object in JSON, must be given.
+    if (body === '*' && !hasCustomJsonRepresentation(input)) return undefined;
+    // grpc-gateway takes a missing body for an empty message.
     if (lenient && isPlainMessage(body)) return {};
     throw malformed('The request has no body; this method takes one.');
   }
