@@ -28,12 +28,12 @@ export function firstSteps(
   tokens: TokenConfig | undefined,
   container: string | undefined,
 ): string {
-  const lines = [
-    ...(grpcAddress === undefined ? [] : [`gRPC   ${reachableAddress(grpcAddress)}`]),
-    ...(httpUrl === undefined ? [] : [`REST   ${reachableAddress(httpUrl)}`]),
-    ...(httpUrl === undefined || !docs ? [] : [`docs   ${reachableAddress(httpUrl)}/docs`]),
-    ...(tokens === undefined ? [] : [tokenLine(tokens, container)]),
-  ];
+  const lines: string[] = [];
+  if (grpcAddress !== undefined) lines.push(`gRPC   ${reachableAddress(grpcAddress)}`);
+  if (httpUrl !== undefined) lines.push(`REST   ${reachableAddress(httpUrl)}`);
+  if (httpUrl !== undefined && docs) lines.push(`docs   ${reachableAddress(httpUrl)}/docs`);
+  if (tokens !== undefined) lines.push(tokenLine(tokens, container));
+
   return `\n${lines.join('\n')}\n\n`;
 }
 
