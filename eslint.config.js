@@ -21,6 +21,20 @@ export default tseslint.config(
     rules: { 'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }] },
   },
   {
+    files: ['{packages/*/,}test/**/*.ts', 'fuzz/**/*.ts'],
+    rules: {
+      'no-restricted-properties': [
+        'error',
+        {
+          property: 'mockRestore',
+          // Once more, that is what was faked when the spy was set: the timers of every later file of the process.
+          message:
+            'Use vi.restoreAllMocks: Vitest restores a spy once more at the end of its file otherwise.',
+        },
+      ],
+    },
+  },
+  {
     // Programs of users, who read what they print.
     files: ['examples/**/*.ts', 'packages/client/examples/**/*.ts'],
     rules: { 'no-console': 'off' },

@@ -124,6 +124,7 @@ it('an adapter for functions may have no major version and a socket without even
 
 it('many transcoders share a connection without a warning', async () => {
   const warn = vi.spyOn(process, 'emitWarning').mockReturnValue();
+  onTestFinished(() => void vi.restoreAllMocks());
   const app = express();
   for (let made = 0; made < 12; made++) app.use(transcoder().handler);
   const { hostname, port } = new URL(await listening(createServer(app)));
@@ -136,5 +137,4 @@ it('many transcoders share a connection without a warning', async () => {
   }
   agent.destroy();
   expect(warn).not.toHaveBeenCalled();
-  warn.mockRestore();
 });

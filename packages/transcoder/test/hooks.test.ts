@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { Code } from '../src/gen/google/rpc/code_pb.js';
 import { StatusSchema } from '../src/gen/google/rpc/status_pb.js';
@@ -74,13 +74,13 @@ describe('a fault in a hook is a line in the log, and the request goes on withou
     ['throws a bigint', () => raise(1n), '1n'],
   ])('log, which stderr then tells, if it %s', async (_, write, told) => {
     const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    onTestFinished(() => void vi.restoreAllMocks());
     const log = { debug: fault, info: fault, warn: fault, error: fault, isLevelEnabled: fault };
     const { origin } = await openTranscoder({ log, answeredLevel: 'info' });
     // As pino does when its level changes.
     Object.assign(log, { info: write });
     expect((await httpRequest(origin, shelf)).status).toBe(200);
     await expect.poll(() => stderr.mock.calls.join('\n')).toContain(`transcoder: log failed {}: ${told}`);
-    stderr.mockRestore();
   });
 
   it.each([
@@ -134,6 +134,7 @@ describe('an upstream or a guard that violates its interface is 500, and the nex
 
 it('the log by default prints warnings and errors to stderr, with their causes', async () => {
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  onTestFinished(() => void vi.restoreAllMocks());
   const { origin } = await openTranscoder({ log: undefined, upstream: unavailable, unsupported: 'skip' });
   await httpRequest(origin, shelf);
   const odd = await openTranscoder({
@@ -148,5 +149,4 @@ it('the log by default prints warnings and errors to stderr, with their causes',
     'transcoder: method skipped {"reason":"rules[0]: the contract has no method \\"library.v1.None.Such\\"."}',
     'transcoder: request failed {"requestId":"made-1"}: \'odd\'',
   ]);
-  stderr.mockRestore();
 });

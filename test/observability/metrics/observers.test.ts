@@ -28,9 +28,7 @@ describe('a gRPC call', () => {
   it('is counted when it starts and, with its code and duration, when it ends', async () => {
     const { calls, read } = measuredCalls();
     const clock = vi.spyOn(performance, 'now').mockReturnValue(1_000);
-    onTestFinished(() => {
-      clock.mockRestore();
-    });
+    onTestFinished(() => void vi.restoreAllMocks());
     let answer: (reply: Reply) => void = () => undefined;
     const reply = calls.interceptor(contextOf(GET), () => new Promise((resolve) => (answer = resolve)));
     const before = await read();

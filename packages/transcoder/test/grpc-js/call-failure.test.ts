@@ -176,10 +176,10 @@ describe('a failure', () => {
     const warned = (warning: Error): void => void warnings.push(warning);
     process.on('warning', warned);
     let now = Date.now();
-    const clock = vi.spyOn(Date, 'now').mockImplementation(() => now++);
+    vi.spyOn(Date, 'now').mockImplementation(() => now++);
     onTestFinished(() => {
       process.off('warning', warned);
-      clock.mockRestore();
+      vi.restoreAllMocks();
     });
     const reply = await upstream.unary(unaryCall({ deadline: now + 0.5 }));
     expect(reply).toMatchObject({ code: DEADLINE_EXCEEDED, answered: false });

@@ -517,9 +517,7 @@ describe('a stream of an upstream in the same process', () => {
     );
     stopTimers();
     const set = vi.spyOn(globalThis, 'setTimeout');
-    onTestFinished(() => {
-      set.mockRestore();
-    });
+    onTestFinished(() => void vi.restoreAllMocks());
     for (const expected of [1, 2]) {
       const socket = stalled(feed.origin);
       await expect.poll(() => arrived).toBe(expected);

@@ -337,9 +337,7 @@ describe('a request message', () => {
 
   it('is refused without decoding more of its query than the violations need', () => {
     const decode = vi.spyOn(globalThis, 'decodeURIComponent');
-    onTestFinished(() => {
-      decode.mockRestore();
-    });
+    onTestFinished(() => void vi.restoreAllMocks());
     const refused = refusal(() => read({ template: '/a', path: '/a', query: 'a=%zz&'.repeat(1_000) }));
     expect(decode.mock.calls.length).toBeLessThan(5);
     expect(refused.violations()).toHaveLength(100);
