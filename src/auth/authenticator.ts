@@ -53,7 +53,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   if (issuers.length === 0 || issuers.includes('')) throw new Error('The issuer is empty.');
   if (audiences.length === 0 || audiences.includes('')) throw new Error('The audience is empty.');
   const findKeys = openKeys(options.key);
-  // A copy whose type shows that there is one, as jsonwebtoken's types demand.
+  // A copy whose type shows that it is not empty, as jsonwebtoken's types demand.
   const issuer = [...issuers] as [string, ...string[]];
 
   /**

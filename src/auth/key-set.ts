@@ -5,9 +5,9 @@ import { isJsonObject, type JsonObject } from './token.js';
 
 /** The keys of an issuer that can verify tokens. */
 export interface KeySet {
-  /** All of them, whether they have a `kid` or not. */
+  /** All keys of the set, whether they have a `kid` or not. */
   readonly all: readonly TrustedKey[];
-  /** Those with a `kid`. A `kid` whose keys cannot verify any token maps to an empty list. */
+  /** The keys with a `kid`, by it. A `kid` whose keys cannot verify any token maps to an empty list. */
   readonly named: ReadonlyMap<string, readonly TrustedKey[]>;
 }
 
@@ -63,13 +63,13 @@ type FoundKey =
   | {
       /** A sentence for the client. */
       readonly fault: string;
-      /** Whether a newer set may have the key: it is unknown or ambiguous in this one. */
+      /** Whether a newer set may have the key: it is unknown or ambiguous in this set. */
       readonly mayAppear: boolean;
     };
 
 /**
- * The key of a token with this `alg`: the one that its `kid` names, or without `kid`, which is optional (RFC 7515,
- * section 4.1.4), the only one that fits. Keys are never tried in turn.
+ * The key of a token with this `alg`: the key that its `kid` names, or without `kid`, which is optional (RFC 7515,
+ * section 4.1.4), the only key that fits. Keys are never tried in turn.
  */
 export function findKey({ all, named }: KeySet, alg: Algorithm, kid: string | undefined): FoundKey {
   const candidates = kid === undefined ? all : named.get(kid);

@@ -23,8 +23,8 @@ export interface RememberingAuthenticator extends Authenticator {
  * Refusals are not cached.
  *
  * @param now milliseconds since the epoch
- * @param keysVersion an object that is another one whenever the keys have changed, which empties the cache. Default: the
- *   keys never change
+ * @param keysVersion returns an object, and another object whenever the keys have changed, which empties the cache.
+ *   Default: the keys never change
  */
 export function rememberTokens(
   authenticator: Authenticator,

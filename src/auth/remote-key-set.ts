@@ -40,9 +40,9 @@ type FoundKey = readonly [TrustedKey] | Refusal;
 type KeySetState = 'fresh' | 'usable' | 'lost';
 
 /**
- * The JSON Web Key Set (RFC 7517, section 5) at a URL. It is fetched at the start, then five minutes after each fetch or
- * one minute after a failed one (one second while there is no set), and for tokens whose key is unknown or ambiguous,
- * at most once a minute. Only calls with such tokens wait for the fetch, at most 256 at once.
+ * The JSON Web Key Set (RFC 7517, section 5) at a URL. It is fetched at the start, then five minutes after each
+ * successful fetch, or one minute after a failed fetch (one second while there is no set), and for tokens whose key is
+ * unknown or ambiguous, at most once a minute. Only calls with such tokens wait for the fetch, at most 256 at once.
  */
 export class RemoteKeySet {
   /** Resolves when the first set is there. */
@@ -54,8 +54,9 @@ export class RemoteKeySet {
   readonly #fetchMs: number;
   #becomeReady: () => void = () => undefined;
   #keys = NO_KEYS;
-  /** When the fetch that has brought the set, and the latest fetch, began. */
+  /** When the fetch that has brought the set began. */
   #fetchedAtMs = -Infinity;
+  /** When the latest fetch began. */
   #sentAtMs = -Infinity;
   /** Why the latest fetch failed, if it did. */
   #failure: Error | undefined;
@@ -93,7 +94,7 @@ export class RemoteKeySet {
     this.#cancelNext();
   }
 
-  /** The age of the set, in milliseconds; infinite before there is one. */
+  /** The age of the set, in milliseconds; infinite before there is a set. */
   get ageMs(): number {
     return this.#now() - this.#fetchedAtMs;
   }

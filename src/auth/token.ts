@@ -12,7 +12,7 @@ export interface Caller {
 export interface Refusal {
   readonly ok: false;
   /**
-   * - `TOKEN_MISSING`: the request has no credential, or one that is not a bearer token.
+   * - `TOKEN_MISSING`: the request has no credential, or a credential that is not a bearer token.
    * - `TOKEN_INVALID`: the bearer token is malformed, cannot be verified or is not valid at this time.
    * - `KEYS_UNAVAILABLE`: the keys cannot be fetched, so the token cannot be verified now; a retry may succeed.
    */
@@ -100,7 +100,7 @@ interface CompactJwt {
 
 /** Parses a signed JWT in compact serialization (RFC 7519, section 7.2, steps 1 to 10). */
 export function parseCompactJwt(token: string): CompactJwt | Refusal {
-  // At most one part too many: a token of dots has thousands.
+  // Splits off at most one part too many: a token that is all dots has thousands of parts.
   const parts = token.split('.', 4);
   const [headerBytes, payloadBytes, signature] = parts.length === 3 ? parts.map(decodeBase64url) : [];
   if (!headerBytes || !payloadBytes || !signature)
