@@ -53,17 +53,17 @@ export class CallLog {
   }
 
   /** @param level `debug` for frequent routine calls, such as health checks */
-  answered(level: 'info' | 'debug', entry: object, message: string): void {
+  writeAnswer(level: 'info' | 'debug', entry: object, message: string): void {
     this.#logger[level](entry, message);
   }
 
   /** @param unknown whether the call was refused by the guard or before it */
-  refused(unknown: boolean, entry: object, message: string): void {
+  writeRefusal(unknown: boolean, entry: object, message: string): void {
     if (this.mayWrite(unknown ? 'unauthenticated' : 'callers')) this.#logger.info(entry, message);
   }
 
   /** Logs the part of a failure that the client does not see. */
-  cause(level: 'debug' | 'warn' | 'error', entry: object, message: string): void {
+  writeCause(level: 'debug' | 'warn' | 'error', entry: object, message: string): void {
     if (level === 'debug' || this.mayWrite('causes')) this.#logger[level](entry, message);
   }
 
@@ -99,7 +99,7 @@ export function logCalls(log: CallLog): Interceptor {
     const entry = {
       protocol: 'grpc',
       requestId,
-      // A gRPC path has no query, but a client may send one, and it may contain a token.
+      // A gRPC path has no query, but a client may send a query, and a token in it.
       path: loggable(call.path.replace(/\?.*$/s, '')),
       code: status[reply.code],
       reason,
@@ -109,8 +109,8 @@ export function logCalls(log: CallLog): Interceptor {
       ...context.fields,
     };
 
-    if (refused) log.refused(caller === undefined, entry, 'request refused');
-    else log.answered(level, entry, 'request answered');
+    if (refused) log.writeRefusal(caller === undefined, entry, 'request refused');
+    else log.writeAnswer(level, entry, 'request answered');
     return reply;
   }
   return (context, next) => {

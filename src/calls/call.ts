@@ -71,7 +71,7 @@ export interface Method<Request = unknown> {
   /** @throws Failure `REQUEST_MALFORMED` */
   decode(message: Uint8Array): Request;
   /** The cached response to the request, if there is one. Default: every request is handled. */
-  cached?(request: Request): Uint8Array | undefined;
+  cachedResponse?(request: Request): Uint8Array | undefined;
   handle(request: Request, context: HandlerContext): Uint8Array | Promise<Uint8Array>;
 }
 

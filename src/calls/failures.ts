@@ -72,7 +72,7 @@ export function statusReply(failure: Failure<Reason>, requestId: string): Reply 
   return { code, details: message, trailers };
 }
 
-/** The most bytes whose Base64 fits in the given length. */
+/** The most bytes whose Base64 has at most `length` characters. */
 function bytesInBase64(length: number): number {
   return Math.floor((length * 3) / 4);
 }

@@ -1,8 +1,8 @@
 /**
  * Acts on the items of one turn of the event loop together, after all sockets of that turn have been read. Items added
- * while it acts are acted on in the same pass. A write between two reads wakes a peer that has just gone to sleep, and evicts the reading
- * code from the processor's caches: sent back to back, responses cost about half as much. With an immediate for each
- * item, promises would run between them, and a get would cost a sixth more.
+ * while it acts are acted on in the same pass. A write between two reads wakes a peer that has just gone to sleep, and
+ * evicts the reading code from the processor's caches: sent back to back, responses cost about half as much. With an
+ * immediate for each item, promises would run between them, and a get would cost a sixth more.
  */
 export class ImmediateBatch<Item> {
   readonly #act: (item: Item) => void;

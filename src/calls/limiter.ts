@@ -12,7 +12,7 @@ export class Limiter {
 
   /**
    * @param what names what is limited, for messages: `calls waiting`
-   * @param mostOfKey the most of one key, which is a caller or a connection; default: no limit of its own
+   * @param mostOfKey the most in progress for one key, which is a caller or a connection; default: `most`
    */
   constructor(what: string, most: number, mostOfKey = most) {
     this.#what = what;
@@ -21,9 +21,9 @@ export class Limiter {
   }
 
   /**
-   * Takes a place if there is one. It must be released with the same key.
+   * Takes a place if there is a free one. It must be released with the same key.
    *
-   * @returns whether there was one
+   * @returns whether a place was taken
    */
   acquire(key?: string): boolean {
     if (this.#count >= this.#most) return false;

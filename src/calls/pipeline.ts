@@ -101,7 +101,7 @@ export function createPipeline(
   };
 }
 
-/** The client's id for a call if it is 1 to 128 visible ASCII characters, otherwise a new one. */
+/** The client's id for a call if it is 1 to 128 visible ASCII characters, otherwise a new id. */
 export function requestIdOf(sent: unknown): string {
   if (typeof sent !== 'string' || sent.length > CLIENT_ID_MAX) return randomUUID();
   return CLIENT_ID_SYNTAX.test(sent) ? sent : randomUUID();
@@ -130,7 +130,7 @@ function sealFailures({ log }: StepOptions): Interceptor {
 
     if (cause !== undefined) {
       const level = LEVELS[FAILURES[reason].code] ?? 'debug';
-      log.cause(level, { requestId, reason, err: cause, ...context.fields }, message);
+      log.writeCause(level, { requestId, reason, err: cause, ...context.fields }, message);
     }
     return statusReply(failure, requestId);
   }
@@ -265,7 +265,7 @@ function decodeMessage({ maxMessageBytes }: StepOptions): Interceptor {
 
 const replyFromCache: Interceptor = (context, next) => {
   const { method, request, trailers } = context;
-  const message = method?.cached?.(request);
+  const message = method?.cachedResponse?.(request);
   return message === undefined ? next(context) : okReply(trailers, message);
 };
 
@@ -276,7 +276,7 @@ function limitWaiting({ maxWaitingCalls }: StepOptions): Interceptor {
 
   return (context, next) => {
     const { caller } = context;
-    // A public method waits for nothing, and an unknown one is refused at once.
+    // A public method waits for nothing, and a call of an unknown method is refused at once.
     if (caller === undefined) return next(context);
     return waiting.run(caller.subject, () => next(context));
   };

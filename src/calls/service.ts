@@ -65,7 +65,7 @@ export function implement<Service extends ServiceDefinition>(
   });
 }
 
-/** The full names of the services that the methods belong to, each once. */
+/** The full names of the services that the methods belong to, each name once. */
 export function serviceNamesOf(methods: readonly Method[]): string[] {
   const names = methods.map(({ path }) => path.split('/')[1] ?? '');
   return [...new Set(names)];
@@ -74,7 +74,7 @@ export function serviceNamesOf(methods: readonly Method[]): string[] {
 function withCache(method: Method, { cache, keyOf }: Caching<unknown>): Method {
   return {
     ...method,
-    cached: (request) => cache.get(keyOf(request)),
+    cachedResponse: (request) => cache.get(keyOf(request)),
     handle: async (request, context) => {
       const response = await method.handle(request, context);
       cache.set(keyOf(request), response);
@@ -100,7 +100,7 @@ function encode<T>(type: MessageType<T>, message: T): Uint8Array {
   try {
     return type.encode(message, writer).finish();
   } catch (error) {
-    // No part of this message may leak into the next one.
+    // No part of this message may leak into the next message.
     writer = new BinaryWriter();
     throw error;
   }

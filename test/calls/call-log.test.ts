@@ -21,7 +21,7 @@ const messages = (): unknown[] => lines.map(({ msg, kind, leftOut }) => [msg, ki
 
 describe('refusals of unauthenticated clients', () => {
   it('are logged up to the limit per second, and the rest is counted in one line', () => {
-    for (let i = 0; i < 1_000; i++) log.refused(true, {}, 'request refused');
+    for (let i = 0; i < 1_000; i++) log.writeRefusal(true, {}, 'request refused');
     vi.advanceTimersByTime(1_000);
     expect(messages()).toEqual([
       ...Array<unknown>(10).fill(['request refused', undefined, undefined]),
@@ -31,16 +31,16 @@ describe('refusals of unauthenticated clients', () => {
   });
 
   it('are logged again in the next second', () => {
-    for (let i = 0; i < 10; i++) log.refused(true, {}, 'request refused');
+    for (let i = 0; i < 10; i++) log.writeRefusal(true, {}, 'request refused');
     vi.advanceTimersByTime(1_000);
-    log.refused(true, {}, 'request refused');
+    log.writeRefusal(true, {}, 'request refused');
     expect(lines).toHaveLength(11);
   });
 
   it('do not use up the limits of callers and of causes', () => {
-    for (let i = 0; i < 20; i++) log.refused(true, {}, 'request refused');
-    log.refused(false, {}, 'a caller');
-    log.cause('error', {}, 'a cause');
+    for (let i = 0; i < 20; i++) log.writeRefusal(true, {}, 'request refused');
+    log.writeRefusal(false, {}, 'a caller');
+    log.writeCause('error', {}, 'a cause');
     expect(lines.map(({ msg }) => msg).slice(10)).toEqual(['a caller', 'a cause']);
   });
 });
@@ -51,14 +51,14 @@ describe('refusals of callers', () => {
     ['are limited too when only failures are logged', 'failures', 10],
   ] as const)('%s', (_, access, count) => {
     log = logOf(access);
-    for (let i = 0; i < 20; i++) log.refused(false, {}, 'a caller');
+    for (let i = 0; i < 20; i++) log.writeRefusal(false, {}, 'a caller');
     expect(lines).toHaveLength(count);
   });
 });
 
 describe('causes of failures', () => {
   it('are limited too, so that an outage does not fill the log', () => {
-    for (let i = 0; i < 17; i++) log.cause('warn', {}, 'away');
+    for (let i = 0; i < 17; i++) log.writeCause('warn', {}, 'away');
     vi.advanceTimersByTime(1_000);
     expect(messages().slice(10)).toEqual([['log lines left out', 'causes', 7]]);
   });

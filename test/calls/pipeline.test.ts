@@ -87,8 +87,8 @@ describe('a call', () => {
   );
 
   it('is answered synchronously from the cache', () => {
-    const cached = (): Uint8Array => ANSWER;
-    expect(pipelineTo({ cached })(callOf())).toMatchObject({ code: status.OK, message: ANSWER });
+    const cachedResponse = (): Uint8Array => ANSWER;
+    expect(pipelineTo({ cachedResponse })(callOf())).toMatchObject({ code: status.OK, message: ANSWER });
   });
 
   it('fails synchronously if nothing has to be awaited', () => {
@@ -419,10 +419,10 @@ describe('an overloaded service', () => {
   function limited(
     limits: Partial<Limits>,
     handle: BytesMethod['handle'],
-    cached?: BytesMethod['cached'],
+    cachedResponse?: BytesMethod['cachedResponse'],
   ): Pipeline {
     const methods = [
-      bytesMethod(PATH, { scope: 's' }, handle, cached),
+      bytesMethod(PATH, { scope: 's' }, handle, cachedResponse),
       bytesMethod('/health', 'public', () => ANSWER),
     ];
     const silent = pino({ level: 'silent' });
@@ -543,7 +543,7 @@ describe('a call that ends while the guard waits for keys', () => {
         ran.push('decoded');
         return message;
       },
-      cached: () => {
+      cachedResponse: () => {
         ran.push('looked up');
         return undefined;
       },

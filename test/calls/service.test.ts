@@ -80,7 +80,7 @@ function cachingMethod(maxBytes: number) {
   });
   const run = (message: Uint8Array) => {
     const request = method?.decode(message);
-    return method?.cached?.(request) ?? method?.handle(request, CONTEXT) ?? new Uint8Array();
+    return method?.cachedResponse?.(request) ?? method?.handle(request, CONTEXT) ?? new Uint8Array();
   };
   return {
     ran,

@@ -7,8 +7,8 @@ export function bytesMethod(
   path: string,
   access: Method['access'],
   handle: BytesMethod['handle'],
-  cached?: BytesMethod['cached'],
+  cachedResponse?: BytesMethod['cachedResponse'],
 ): Method {
   const method: BytesMethod = { path, access, decode: (message) => message, handle };
-  return cached === undefined ? method : { ...method, cached };
+  return cachedResponse === undefined ? method : { ...method, cachedResponse };
 }
