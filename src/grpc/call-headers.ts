@@ -92,7 +92,7 @@ function dropLongTimeout(headers: IncomingHttpHeaders): void {
   if ((timeoutMsOf(headers) ?? 0) >= LONG_TIMEOUT_MS) delete headers['grpc-timeout'];
 }
 
-/** Returns the call's timeout, in milliseconds; undefined if there is none, or an invalid one. */
+/** Returns the call's timeout, in milliseconds; undefined if it is missing or invalid. */
 function timeoutMsOf(headers: IncomingHttpHeaders): number | undefined {
   const [, digits, unit = ''] = TIMEOUT.exec(String(headers['grpc-timeout'])) ?? [];
   return digits === undefined ? undefined : Number(digits) * Number(UNITS_MS[unit]);

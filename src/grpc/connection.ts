@@ -56,7 +56,7 @@ export class Connection {
   #clientActive = false;
   /** The most unary calls at work at once since the last sample. */
   #mostAtWork = 0;
-  /** How many unary calls, at the last sample, had waited for the client since before the one before. */
+  /** How many unary calls had waited for the client for a whole interval between samples, at the last sample. */
   #waitingForClient = 0;
   #sampledAt = -Infinity;
   /** When a sample last found that more than a few unary calls had been at work at once. */
@@ -74,7 +74,7 @@ export class Connection {
     this.#activeAt = now;
     this.#announced = limits.maxStreams;
     const [calls, streamingCalls, onActivity] = [this.#calls, this.#streamingCalls, this.#onActivity];
-    // One listener for all streams: a closure for each would cost more than all other bookkeeping.
+    // One listener for all streams: a closure for each stream would cost more than all other bookkeeping.
     this.#onStreamClosed = function onStreamClosed(this: ServerHttp2Stream): void {
       if (!calls.delete(this)) streamingCalls.delete(this);
       streamCount.remove();
@@ -137,8 +137,8 @@ export class Connection {
   }
 
   /**
-   * Samples the activity of unary calls since the previous sample. A call is at work unless it waits for its client; one
-   * that began before the previous sample and waits now has not been at work since.
+   * Samples the activity of unary calls since the previous sample. A call is at work unless it waits for its client; a
+   * call that began before the previous sample and waits now has not been at work since.
    *
    * @returns undefined if no call has been at work
    */

@@ -35,14 +35,15 @@ interface ConnectionsOptions
 }
 
 /**
- * The connections with unary calls in progress or lately, and the new ones, as one check finds them. A call is at work
- * unless it waits for its client; a connection is busy if it has had more than a few at work at once (`connection.ts`).
+ * The connections with unary calls in progress or lately, and the new connections, as a check finds them. A call is at
+ * work unless it waits for its client; a connection is busy if it has had more than a few calls at work at once
+ * (`connection.ts`).
  */
 interface ConnectionsByLoad {
   readonly busy: ReadonlySet<Connection>;
-  /** Those with few calls, and the new ones; none of them busy. */
+  /** Connections with few calls, and new connections; none of them is busy. */
   readonly quiet: ReadonlySet<Connection>;
-  /** How many calls the quiet ones have at work. */
+  /** How many calls of the quiet connections are at work. */
   readonly quietStreams: number;
 }
 
@@ -54,11 +55,11 @@ export class Connections {
   readonly #open = new Set<Connection>();
   /** By session. `undefined` is never added: so a stream whose session has ended is found to have no connection. */
   readonly #ofSession = new Map<Http2Session | undefined, Connection>();
-  /** Connections with a unary call in progress, or with one lately. */
+  /** Connections on which a unary call is in progress, or was lately. */
   readonly #withCalls = new Set<Connection>();
-  /** How many of them were busy at the last check. */
+  /** How many connections were busy at the last check. */
   #busy = 0;
-  /** New connections, until a check has announced a share to them: so far, they have the one that they began with. */
+  /** New connections: until a check has announced a share to them, they have the share that they began with. */
   readonly #arrived = new Set<Connection>();
   readonly #share: StreamShare;
   readonly #streams = new StreamCount();
@@ -98,7 +99,7 @@ export class Connections {
     });
 
     // Node's own connection listener creates the session, so the session belongs to the connection just accepted. If TLS
-    // has negotiated another protocol, there is none, and the next connection takes this one's place.
+    // has negotiated another protocol, there is no session, and the next connection takes the place of this connection.
     listener.prependListener('session', (session) => {
       if (awaitingSession !== undefined) this.#begin(awaitingSession, session);
       awaitingSession = undefined;
@@ -178,7 +179,7 @@ export class Connections {
 
   /**
    * Sends GOAWAY to all clients, and resolves when all connections have ended. After `graceMs`, destroys the remaining
-   * ones. The server must have stopped listening.
+   * connections. The server must have stopped listening.
    */
   async close(graceMs: number): Promise<void> {
     const grace = setTimeout(() => {
@@ -206,7 +207,7 @@ export class Connections {
       for (const connection of this.#open) connection.endOverdue(now);
   }
 
-  /** Samples the calls of each connection, and tells the busy ones from those with few calls and the new ones. */
+  /** Samples the calls of each connection, and tells the busy connections from the quiet ones. */
   #byLoad(now: number): ConnectionsByLoad {
     const busy = new Set<Connection>();
     const quiet = new Set<Connection>();

@@ -16,7 +16,7 @@ const TIMER_MS = 5;
 export const REFLECTION_PATHS = SERVICES.map((service) => `/${service}/ServerReflectionInfo`);
 
 /**
- * The members of `ServerReflectionRequest`, as proto-loader names them; `message_request` names the one that is set.
+ * The members of `ServerReflectionRequest`, as proto-loader names them; `message_request` names the member that is set.
  */
 interface ReflectionRequest {
   readonly message_request?: keyof Answers;
@@ -37,7 +37,7 @@ type ReflectionAnswer = Readonly<Record<string, object>>;
 
 /**
  * Adds `grpc.reflection.v1` and `v1alpha`
- * (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md): they list the given services and themselves,
+ * (https://github.com/grpc/grpc/blob/master/doc/server-reflection.md): they list `services` and themselves,
  * and describe every file of the contract as it was compiled, with its options.
  */
 export function addReflectionTo(server: Server, services: readonly string[], calls: StreamingCalls): void {

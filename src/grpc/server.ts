@@ -91,7 +91,7 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
   const times = { ...TIMES, ...options.times };
   const { deadlineMs } = limits;
   const unaryPaths = new Set(methods.map(({ path }) => path));
-  /** The streaming methods, and how long a request of each may take. */
+  /** How long a request of a streaming method may take, in milliseconds, by its path. */
   const requestMsOfStreaming = new Map([[WATCH_PATH, deadlineMs]]);
   const streamingCalls = new StreamingCalls(options.observeStreaming, options.mostStreamingCalls);
 

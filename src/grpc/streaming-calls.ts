@@ -7,7 +7,7 @@ import { requestIdOf } from '../calls/pipeline.js';
 
 /** The most calls open at one time, on all connections. */
 const MOST_CALLS = 1_024;
-/** The part of them that one connection may have open, so that no client takes them all. */
+/** The part of these calls that one connection may have open, so that no client takes them all. */
 const PART_OF_CONNECTION = 1 / 8;
 
 /**

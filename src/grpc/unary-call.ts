@@ -97,7 +97,7 @@ export class GrpcJsCall extends ServerInterceptingCall implements Cancellation {
   #deadline: number;
   #metadata = new Metadata();
   #messages = 0;
-  /** The message, while it is the only one. */
+  /** The message, while it is the only message. */
   #message: Buffer | undefined;
   #state: State = 'receiving';
   /** Whether the call acts at the end of this turn. */
@@ -149,7 +149,7 @@ export class GrpcJsCall extends ServerInterceptingCall implements Cancellation {
   onReceiveMessage(message: Buffer): void {
     this.#messages += 1;
     this.#message = this.#messages === 1 ? message : undefined;
-    // A client to which the method is a streaming one may wait for a response before it ends its request.
+    // A client that takes the method for a streaming method may wait for a response before it ends its request.
     if (this.#path === UNKNOWN_METHOD) this.onReceiveHalfClose();
     else this.#innermost.startRead();
   }
