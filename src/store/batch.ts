@@ -22,7 +22,10 @@ export class CancelledBeforeSend extends Error {
   }
 }
 
-/** The most bytes of one statement's entries, unless it has only one: less than 1 MiB, the least `max_allowed_packet` in use. */
+/**
+ * The most bytes of one statement's entries, unless it has only one entry: less than 1 MiB, the least
+ * `max_allowed_packet` in use.
+ */
 const MAX_BATCH_BYTES = 1_000_000;
 
 /** How many statements of one kind may run at a time. All kinds together have at most the connections of the pool. */
@@ -89,7 +92,7 @@ export function inBatches<Entry extends Waiting, Outcome>(
       outcomes = batch.map(() => error as Error);
     }
     underWay--;
-    // The next statement is on its way before the outcomes of this one are worked on.
+    // The next statement is on its way before the outcomes of this statement are worked on.
     sendReady();
     for (const [i, { resolve, reject }] of batch.entries()) {
       const outcome = outcomes[i] as Outcome | Error;

@@ -22,8 +22,8 @@ interface DatabaseWait {
 }
 
 /**
- * Resolves when the database responds. Waits for a database that cannot be reached, but not for one that refuses the
- * login.
+ * Resolves when the database responds. Waits for a database that cannot be reached, but not for a database that
+ * refuses the login.
  *
  * @throws Error with the setting, and in one line whether the database is away, refuses the login, or what else is
  *   wrong; `AbortError` when stopped
@@ -78,7 +78,10 @@ function errorOfStart(error: unknown): Error {
   return new Error(`The database named by DATABASE_URL ${trouble}: ${cause}`, { cause: error });
 }
 
-/** Where duplicates are refused: counts those of a database of this process alone, and warns of those of a shared one. */
+/**
+ * Where duplicates are refused: counts the duplicates in a database of this process alone, and warns of those in a
+ * shared database.
+ */
 export async function countOrWarn(
   knex: Knex,
   log: { info(entry: object, message: string): void; warn(message: string): void },

@@ -31,7 +31,7 @@ export function engineOf(knex: Knex): EngineName {
   throw new Error(`Knex has opened no database of this service: ${String(client)}.`);
 }
 
-/** `host:port`, or the path of the socket, of a database that is open; undefined for the embedded one. */
+/** `host:port`, or the path of the socket, of an open database; undefined for the embedded database. */
 export function addressOf(knex: Knex): string | undefined {
   return (knex.userParams as { readonly address?: string } | undefined)?.address;
 }

@@ -42,7 +42,7 @@ export interface ErrorMeaning extends Consequences {
   readonly kind: ErrorClass;
 }
 
-/** Says what an error of the database, of its driver or of Knex means: the one place that judges it. */
+/** Says what an error of the database, of its driver or of Knex means: the only place that judges it. */
 export function classify(error: unknown): ErrorMeaning {
   const fields = fieldsOfError(error);
   const kind = firstOf(({ classOf }) => classOf(fields)) ?? classOfConnection(fields);
@@ -57,7 +57,7 @@ function classOfConnection({ code, name, syscall, errors }: DriverError): ErrorC
   return BY_CODE.get(code) ?? 'other';
 }
 
-/** Whether the error is one of a database or its driver. */
+/** Whether the error comes from a database or its driver. */
 export function isOfDatabase(error: unknown): boolean {
   const { code, errno } = fieldsOfError(error);
   return code !== undefined || errno !== undefined;
@@ -71,7 +71,7 @@ export class DatabaseError extends Error {
   override readonly name = 'DatabaseError';
   /** The code of the server, of Node's sockets or of SQLite: `ER_DUP_ENTRY`, `ECONNREFUSED` or `SQLITE_BUSY`. */
   readonly code: string | undefined;
-  /** The server's error number, such as 1062, or a lower one of the operating system. */
+  /** The server's error number, such as 1062, or a lower number of the operating system. */
   readonly errno: number | undefined;
 
   /**
@@ -113,7 +113,7 @@ export class UnfitSession extends Error {
  * `DatabaseError`. None of them holds the statement or its values, unlike the messages of Knex and the drivers. Returns
  * any other error unchanged.
  *
- * @param address `host:port` of the database; undefined for the embedded one
+ * @param address `host:port` of the database; undefined for the embedded database
  */
 export function translate(error: unknown, address?: string): unknown {
   if (error instanceof UnfitSession) return storeUnavailable(error);

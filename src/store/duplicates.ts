@@ -7,15 +7,18 @@ import type { Bytes } from './route-columns.js';
 import { inCondition, literal } from './route-sql.js';
 import { inAttempts } from './attempts.js';
 
-/** The most rows of one statement: the calls of instances wait for those that it locks. */
+/** The most rows of one statement: the calls of instances wait for the rows that it locks. */
 const MAX_ROWS = 500;
-/** The most bytes of their paths, of which each takes two: less than 1 MiB, the least `max_allowed_packet` in use. */
+/**
+ * The most bytes of their paths, each of which takes two hexadecimal digits: less than 1 MiB, the least
+ * `max_allowed_packet` in use.
+ */
 const MAX_PATH_BYTES = 400_000;
 
 /**
- * Makes the routes count as duplicates that were stored while duplicates were allowed, and so have no shape. Each gets its
- * shape, oldest first, or, if another one holds it, its id in place of it. Instances that refuse duplicates may run. Can
- * run again, and beside itself. Resolves with the number of routes.
+ * Makes the routes count as duplicates that were stored while duplicates were allowed, and so have no shape. Each route
+ * gets its shape, oldest first, or, if another route holds that shape, its own id in place of it. Instances that refuse
+ * duplicates may run. Can run again, and beside itself. Resolves with the number of routes.
  *
  * @throws Error when the database lacks a migration
  */
@@ -40,7 +43,7 @@ interface Uncounted {
   readonly path: string;
 }
 
-/** The next ones, up to a batch. @param id a literal */
+/** The routes without a shape whose ids follow, up to a batch. @param id a literal */
 async function uncountedAfter(knex: Knex, id: string): Promise<readonly Uncounted[]> {
   const rows: Uncounted[] = await knex('routes')
     .whereNull('shape')

@@ -16,7 +16,7 @@ const UNAVAILABLE = { failure: 'STORE_UNAVAILABLE' } as const;
 export const CLASSES = {
   /** A value of a row, or the length of the statement. */
   'row refused': {},
-  /** The statement itself; any other of this kind would be refused, too. */
+  /** The statement itself; any other statement of its kind would be refused, too. */
   'statement refused': {},
   'login refused': UNAVAILABLE,
   /** Too many connections or statements at the moment. */
@@ -46,7 +46,7 @@ export type ErrorClass = keyof typeof CLASSES;
 
 /** How the errors of one database and its driver are read. */
 export interface EngineErrors {
-  /** The class of an error; undefined for one that is none of this database. */
+  /** The class of an error; undefined for an error that does not come from this database or driver. */
   readonly classOf: (error: DriverError) => ErrorClass | undefined;
   /** What the database answered, and what the operator can do about it, as the end of a sentence; undefined as above. */
   readonly answerIn: (error: DriverError) => string | undefined;

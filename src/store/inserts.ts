@@ -10,7 +10,7 @@ import type { InsertAnswer, InsertCall, RouteStatements } from './statements.js'
 
 /** The most callers that are remembered for their repeats and duplicates. */
 const MAX_REMEMBERED = 10_000;
-/** How long each of them is remembered after its last one, in milliseconds. */
+/** How long a caller is remembered after its last repeat or duplicate, in milliseconds. */
 const REMEMBERED_MS = 10_000;
 
 const INSERTED: InsertOutcome = { outcome: 'inserted' };
@@ -28,7 +28,7 @@ export interface Insert extends InsertCall {
  * - A batch skips rows whose key or shape is stored already. Its calls then share one look-up, which tells each of them
  *   its outcome.
  * - The calls of a caller who had such a row in the last ten seconds are looked up before they join a batch. So is a call
- *   with the key or the shape of an insert under way, once that one has ended.
+ *   with the key or the shape of an insert under way, once that insert has ended.
  * - If one row is refused, or waits for a lock in vain, the whole batch stores nothing, and each row is sent again alone.
  *   A row that is likely to wait for a lock is sent alone from the start (`locked-rows.ts`).
  */
@@ -67,8 +67,8 @@ export class Inserts {
 
     const first = texts.map((text) => this.#underWay.get(text)).find((sent) => sent !== undefined);
     if (first !== undefined) {
-      // What the first one stores decides this one. If it stores nothing, this one is sent after all, beside others that
-      // have waited: the database decides among them.
+      // What the first insert stores decides this insert. If it stores nothing, this insert is sent after all, beside
+      // others that have waited: the database decides among them.
       await Promise.allSettled([first]);
       return (await this.#outcomeReaderFirst(insert)) ?? this.#send(insert);
     }
@@ -102,7 +102,7 @@ export class Inserts {
       const outcome = await this.#outcomeAfter(answer, insert);
       if (outcome !== undefined) return outcome;
 
-      // Without an error, the row was left out for one that is stored, but no look-up has found that one.
+      // Without an error, the row was left out because of a stored row, but no look-up has found that row.
       throw answer.error ?? storeUnavailable(new Error('What stood in the way of a route is gone.'));
     } catch (error) {
       // `answer` is that of the last statement that was answered. If this row was alone in it, this row waited for the
@@ -120,8 +120,8 @@ export class Inserts {
       case 'some':
         return (await this.#outcomeReaderFirst(insert)) ?? this.#outcomeOnWriter(insert);
       case 'locked':
-        // The locked row may be stored, and readable all the same: then this one is its repeat or duplicate. If it is not
-        // found, sending this one alone decides.
+        // The locked row may be stored, and readable all the same: then this insert is its repeat or duplicate. If it
+        // is not found, sending this insert's row alone decides.
         return this.#outcomeReaderFirst(insert);
       case 'row refused':
         return undefined;
@@ -140,7 +140,7 @@ export class Inserts {
     } catch (error) {
       if (error instanceof CancelledBeforeSend) throw error;
       // The reader may be down, or another call that shares the look-up may have met a row that cannot be read. Either way,
-      // go on to the INSERT: if such a row keeps this one out, the look-up on the writer reports it.
+      // go on to the INSERT: if such a row keeps this row out, the look-up on the writer reports it.
       //
       // The caller is forgotten, so that its next inserts do not wait for a reader that fails.
       this.#conflictingCallers.delete(insert.record.caller);

@@ -52,7 +52,7 @@ export class KnexRouteStore implements RouteStore {
   }
 
   async insert(entry: NewRoute, signal?: Signal): Promise<InsertOutcome> {
-    // The column is unique: a route has its shape only where a second one is refused.
+    // The column is unique: a route has its shape only where a second route of that shape is refused.
     const record = { ...entry, shape: this.#refusesDuplicates ? entry.shape : undefined };
     const tuple = tupleOf(record, this.#engine);
     return this.#inserts.insert({ record, tuple, bytes: tuple.length, ...this.#servedCall(signal) });

@@ -5,8 +5,8 @@ const MAX_REMEMBERED = 10_000;
 /** How long each of them is remembered after its last wait, in milliseconds. */
 const REMEMBERED_MS = 10_000;
 /**
- * How many rows of a caller must be stored to make up for one wait. Where only some of them are locked, the next one may
- * well wait again.
+ * How many rows of a caller must be stored to make up for one wait. Where only some of them are locked, the next row
+ * may well wait again.
  */
 const STORES_FOR_A_WAIT = 10;
 
@@ -45,7 +45,7 @@ export class LockedRows {
 
   /**
    * Whether rows of the caller have waited at least twice, and too few have been stored since. One wait is put down to its
-   * row; another one, with another key or shape, to the caller.
+   * row; another wait, with another key or shape, to the caller.
    */
   #hasWaitedTwice(caller: string): boolean {
     return this.#storesOwedBy(caller) > STORES_FOR_A_WAIT;
@@ -79,7 +79,8 @@ export class LockedRows {
    * all rows of a caller.
    *
    * The price: when a batch was locked, nobody knows by which of its rows. The caller's other rows that were in it wait
-   * once more, behind the one that is locked. Side by side, several locked rows would take all places from other callers.
+   * once more, behind the row that is locked. Side by side, several locked rows would take all places from other
+   * callers.
    */
   async takeTurn<Result>({ caller, shape }: NewRow, send: () => Promise<Result>): Promise<Result> {
     const hasShapeWaited = shape !== undefined && this.#texts.has(shape);

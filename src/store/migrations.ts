@@ -20,7 +20,7 @@ const EARLIER_HISTORY = 'knex_migrations';
 
 /**
  * Brings the schema up to date and returns the names of the migrations that ran. Waits for a migration in another
- * process. If a run is interrupted, the next one completes it.
+ * process. If a run is interrupted, the next run completes it.
  *
  * @throws Error when an earlier build has made the table, or another process migrates for longer than a minute
  */

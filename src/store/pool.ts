@@ -23,7 +23,7 @@ export function isDiscarded(connection: object): boolean {
   return discarded.has(connection);
 }
 
-/** The connections of a pool, and the statements that wait for one. */
+/** The connections of a pool, and the statements that wait for a connection. */
 export interface PoolFigures {
   readonly used: number;
   readonly free: number;

@@ -14,14 +14,14 @@ interface Column<Field> {
   readonly read: (value: unknown) => Field;
 }
 
-/** A column for each field: a forgotten one does not compile. */
+/** A column for each field: a forgotten field does not compile. */
 type ColumnsOf<Fields> = { readonly [Field in keyof Fields]-?: Column<NonNullable<Fields[Field]>> };
 
 function textColumn(name: string): Column<string> {
   return { name, type: 'text', write: String, read: String };
 }
 
-/** Text that an index compares: as bytes, every one of them counts. */
+/** Text that an index compares: as bytes, so that every byte counts. */
 function bytesColumn(name: string): Column<string> {
   return { name, type: 'bytes', write: String, read: (value) => bufferOf(value as Bytes).toString() };
 }

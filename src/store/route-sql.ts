@@ -32,7 +32,7 @@ let scratch = Buffer.allocUnsafe(4_096);
 /**
  * A new row as an `INSERT` has it. A first pass writes its texts to `scratch`, one after the other, and notes where each
  * of them ends. All become hexadecimal digits at once: one by one, they would take half as long again. A second pass cuts
- * the digits of each out of them.
+ * the digits of each text out of them.
  */
 export function tupleOf(record: RouteRecord, { textLiteral }: SqlDialect): string {
   const values = COLUMNS.map((column) => column.of(record));
@@ -92,7 +92,7 @@ export function selectOfIds(ids: readonly string[]): string {
 }
 
 /**
- * The `SELECT` of the rows that have one of these values, whole: one part for each unique index, so that each of them is
+ * The `SELECT` of the rows that have one of these values, whole: one part for each unique index, so that each index is
  * used on every engine.
  */
 export function selectOfValues(values: readonly UniqueValues[]): string {

@@ -20,7 +20,7 @@ const CHECK_LIMIT_MS = 2_000;
  * latter, so that the error of a row may come late on a busy machine.
  *
  * The price: the time is that of the whole statement. If its rows wait for several locks in turn, each less than a second,
- * and then for another one in vain, all of them fail as for the table, rather than being sent alone.
+ * and then for another lock in vain, all rows fail as for the table, rather than being sent alone.
  */
 const TABLE_LOCK_MS = 1_000 * MIN_TABLE_WAIT_S - 100;
 
@@ -126,7 +126,7 @@ export class RouteStatements {
   /**
    * The rows with these identifiers, in any order, with the columns of the routes alone.
    *
-   * @param calls those that wait for the rows
+   * @param calls the calls that wait for the rows
    */
   withIds(ids: readonly string[], calls: readonly ServedCall[]): Promise<Row[]> {
     return this.#readWithRetries(calls, (connection, wanted, attempt) =>
@@ -139,7 +139,7 @@ export class RouteStatements {
    * row that is not may be missing from a reader that lags behind the writer. Not retried: the inserts that ask fall back to
    * the writer.
    *
-   * @param calls those that wait for the rows
+   * @param calls the calls that wait for the rows
    * @throws the driver's error
    */
   lookUp(values: readonly UniqueValues[], calls: readonly ServedCall[]): Promise<Row[]> {
@@ -186,9 +186,9 @@ export class RouteStatements {
   }
 
   /**
-   * Uses a connection of the pool for those of the calls that are wanted once there is one.
+   * Uses a connection of the pool for those of the calls that are wanted once it is there.
    *
-   * @throws CancelledBeforeSend when none of them is
+   * @throws CancelledBeforeSend when no call is wanted
    */
   async #withConnection<Call extends ServedCall, Answer>(
     calls: readonly Call[],

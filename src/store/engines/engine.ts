@@ -8,7 +8,7 @@ export type EngineName = Database['engine'];
 
 /**
  * The least time that a statement of a call waits while somebody locks the whole table, in seconds; for a row, it waits for
- * one. An engine whose errors do not tell the two apart must keep to this.
+ * one second. An engine whose errors do not tell the two apart must keep to this.
  */
 export const MIN_TABLE_WAIT_S = 3;
 
@@ -18,7 +18,7 @@ export interface CallTimes {
   readonly deadlineMs: number;
   /**
    * How long a connection to MySQL may stay silent before it is dropped: longer than any statement waits for a lock, so
-   * that the server says that there is one.
+   * that the server reports the lock.
    */
   readonly silenceMs: number;
 }

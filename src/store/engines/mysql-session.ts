@@ -75,7 +75,8 @@ type Query = (statement: string) => Promise<unknown>;
  * Sets the variables of a new connection, and reads them back: what a server or a proxy has refused or ignored shows
  * there, with its name. A refusal does not matter where the values are as needed all the same.
  *
- * @throws UnfitSession when it lacks one of them, or has an open transaction; the driver's error when it is lost
+ * @throws UnfitSession when it lacks one of the variables, or has an open transaction; the driver's error when it is
+ *   lost
  */
 export async function setUpSession(variables: Variables, query: Query): Promise<void> {
   const needed = { ...NAMES, ...variables, ...BY_PRODUCT };

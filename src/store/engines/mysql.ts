@@ -40,7 +40,7 @@ export const mysqlEngine: Engine<MysqlDatabase> = {
   // Whatever its `completion_type`: no other transaction follows, and the connection stays.
   commit: 'commit and no chain no release',
   requireCommitted(answer) {
-    // Behind a proxy, this server need not be the one whose session was read back.
+    // Behind a proxy, this server need not be the server whose session was read back.
     requireNoTransaction((answer as [ResultSetHeader])[0]);
   },
   // A row that is left out sets the id to 1, and is not counted. Both are tested, since a proxy may drop the id, or set
@@ -73,9 +73,9 @@ function openMysql(
   { host, port, socket, user, password, database, tls }: MysqlDatabase,
   { session, silenceMs }: MysqlUse,
 ): Knex {
-  // Behind a load balancer, a new connection leads to the server that has taken over. An old one may still lead to the
-  // previous server, which refuses inserts and lacks the latest routes. So once a statement has reached the wrong server,
-  // the pool replaces all connections that were opened before.
+  // Behind a load balancer, a new connection leads to the server that has taken over. An old connection may still lead
+  // to the previous server, which refuses inserts and lacks the latest routes. So once a statement has reached the
+  // wrong server, the pool replaces all connections that were opened before.
   let usable = new WeakSet();
   const knex = createKnex({
     client: 'mysql2',
