@@ -5,7 +5,7 @@
  */
 export type TokenSource = string | ((refused?: string) => string | Promise<string>);
 
-/** The longest token that the service takes; one that is too long for a header of HTTP/2 would not even reach it. */
+/** The longest token that the service takes; a token too long for a header of HTTP/2 would not even reach it. */
 const MAX_LENGTH = 8_192;
 /** RFC 6750 section 2.1. */
 const BEARER_TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;

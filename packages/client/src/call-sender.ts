@@ -12,7 +12,9 @@ import { isObject } from './input.js';
 /** One call of an RPC method, with its conversions. */
 export interface UnaryCall<Result> {
   readonly method: DescMethod;
-  /** Whether the call has an idempotency key: never, only if its options have one, or always (by default a random one). */
+  /**
+   * Whether the call has an idempotency key: never, only if its options have one, or always (by default a random key).
+   */
   readonly keyPolicy: 'never' | 'optional' | 'always';
   /** @throws Error when a value cannot be sent */
   readonly request: (idempotencyKey: string | undefined) => Uint8Array;
@@ -159,8 +161,8 @@ export class CallSender {
   }
 
   /**
-   * Why there is no connection; undefined if grpc-js does not know. It tells only a call that does not wait for one, so
-   * such a call is made, the probe.
+   * Why there is no connection; undefined if grpc-js does not know. It tells only a call that does not wait for a
+   * connection, so such a call is made, the probe.
    */
   #whyUnconnected(): Promise<string | undefined> {
     this.#probe ??= new Promise((resolve) => {

@@ -55,7 +55,7 @@ const SERVICE_CONFIG = {
 
 const DEFAULTS: ChannelOptions = {
   'grpc.service_config': JSON.stringify(SERVICE_CONFIG),
-  // Ignores service configs in the TXT records of the target's name, so that this one applies.
+  // Ignores service configs in the TXT records of the target's name, so that this config applies.
   'grpc.service_config_disable_resolution': 1,
   // Channels of the same target would otherwise share their connections.
   'grpc.use_local_subchannel_pool': 1,

@@ -30,7 +30,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
  * Refuses a name that would otherwise be ignored, and with it a value that was meant to count.
  *
  * @param what the name is, such as `option`
- * @throws RangeError that names the unknown name, and the known one that it resembles or else all
+ * @throws RangeError that names the unknown name, and the known name that it resembles or else all known names
  */
 export function requireKnown(what: string, object: object, known: readonly string[]): void {
   for (const [name, value] of Object.entries(object)) {

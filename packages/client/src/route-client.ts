@@ -23,7 +23,7 @@ export interface RouteClient {
 
   /**
    * Runs every check of a create and stores nothing: the result has no `id` and no `createdAt`. Its errors are those of
-   * `createRoute`; a key is sent only if one is given.
+   * `createRoute`; a key is sent only if the options have one.
    */
   checkRoute(definition: RouteDefinition, options?: CreateOptions): Promise<CheckedRoute>;
 
@@ -51,7 +51,7 @@ export function createRouteClient(target: string, options: RouteClientOptions): 
   return new GrpcRouteClient(new CallSender(openChannel(target, options), options));
 }
 
-/** The trailer of a create that repeats an earlier one: `true`. */
+/** The trailer of a create that repeats an earlier create: `true`. */
 const REPLAYED = 'idempotent-replayed';
 
 class GrpcRouteClient implements RouteClient {

@@ -4,8 +4,8 @@ import { CreateRouteRequestSchema, RouteSchema } from './gen/routing/v1/route_se
 import { describeValue, isObject, requireKnown, unicodeText } from './input.js';
 
 /**
- * The part of a route that its creator chooses; a stored route is one, too, whose `id` and `createdAt` are not sent. The
- * service checks it; lengths count Unicode code points.
+ * The part of a route that its creator chooses; a stored route is a definition, too, whose `id` and `createdAt` are not
+ * sent. The service checks it; lengths count Unicode code points.
  */
 export interface RouteDefinition {
   /** HTTP method: an RFC 9110 token of 1 to 32 characters, case-sensitive, stored as given. */
@@ -45,7 +45,7 @@ export interface StoredCreate {
   readonly replayed: boolean;
 }
 
-/** The fields of a definition, and those of a stored route, which is one, too. */
+/** The fields of a definition, and those of a stored route, which is a definition, too. */
 const FIELDS = ['method', 'path', 'middleware', 'handler', 'id', 'createdAt'];
 
 interface CreateRequestOptions {
