@@ -63,7 +63,7 @@ export interface Dependencies {
   readonly now?: () => number;
   /** Milliseconds of a clock that never steps; default: `performance.now()`. */
   readonly monotonic?: () => number;
-  /** Generates a UUIDv7 for the given time; default: a random one. */
+  /** Generates a UUIDv7 for a time; default: with random bits. */
   readonly newId?: (nowMs: number) => string;
   /** Aborts a start that is waiting for the database. */
   readonly stop?: AbortSignal;
@@ -282,7 +282,7 @@ async function openStore(
 }
 
 /**
- * Starts the gateway. It calls the configured gRPC server or, without one, the pipeline.
+ * Starts the gateway. It calls the configured gRPC server or, if none is configured, the pipeline.
  *
  * @param pipeline the pipeline of the gRPC server in this process; undefined if there is none
  * @returns the base URL of all REST paths

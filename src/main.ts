@@ -59,7 +59,7 @@ async function main(): Promise<void> {
     if (!stop.signal.aborted) throw error;
   });
   if (app === undefined) {
-    stopped(logger);
+    endStopped(logger);
     return;
   }
   report(app, config, logger);
@@ -67,7 +67,7 @@ async function main(): Promise<void> {
   app.close().then(
     (inTime) => {
       if (!inTime) logger.warn('not everything could be closed in time');
-      stopped(logger);
+      endStopped(logger);
     },
     (err: unknown) => {
       logger.error({ err }, 'not everything could be closed');
@@ -76,7 +76,7 @@ async function main(): Promise<void> {
   );
 }
 
-function stopped(logger: Logger): void {
+function endStopped(logger: Logger): void {
   logger.info('stopped');
   end(0);
 }

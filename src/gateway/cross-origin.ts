@@ -19,7 +19,7 @@ const EXPOSED_HEADERS = [
 const MAX_AGE_S = 7_200;
 
 /**
- * Lets scripts of the given origins call the gateway (CORS, in the Fetch standard), without cookies. Other origins get
+ * Lets scripts of these origins call the gateway (CORS, in the Fetch standard), without cookies. Other origins get
  * no CORS headers, so browsers refuse their scripts. The scripts may set any header, such as those that monitoring adds
  * to each request: a header that the gateway does not know reaches nothing.
  *

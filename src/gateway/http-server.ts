@@ -40,7 +40,7 @@ export class HttpServer {
     const { maxConnections, deadlineMs, httpIdleMs, headMs = 10_000, lastResortMs = 5_000 } = limits;
     const requestMs = headMs + deadlineMs + lastResortMs;
     this.#onClose = gateway.onClose;
-    const onRequest = this.#accepting(gateway.onRequest);
+    const onRequest = this.#trackRequests(gateway.onRequest);
     const options = {
       // Otherwise Node itself would refuse a request without a host, in its own format.
       requireHostHeader: false,
@@ -68,7 +68,7 @@ export class HttpServer {
         else socket.destroy();
       })
       .on('connect', gateway.onConnect)
-      .on('checkContinue', this.#accepting(gateway.onCheckContinue))
+      .on('checkContinue', this.#trackRequests(gateway.onCheckContinue))
       // Otherwise Node itself would refuse an unknown expectation; RFC 9110 lets a server ignore it.
       .on('checkExpectation', onRequest);
 
@@ -86,8 +86,8 @@ export class HttpServer {
   }
 
   /**
-   * Stops accepting connections, and ends each open one after its last response. After `graceMs`, calls `onClose` for
-   * the requests that are still arriving, and a second later ends the remaining connections.
+   * Stops accepting connections, and ends each open connection after its last response. After `graceMs`, calls
+   * `onClose` for the requests that are still arriving, and a second later ends the remaining connections.
    */
   async close(graceMs: number): Promise<void> {
     this.#closing = true;
@@ -119,7 +119,7 @@ export class HttpServer {
     for (const [socket, isSilent] of this.#ready) if (isSilent()) socket.destroy();
   }
 
-  #accepting(listener: RequestListener): RequestListener {
+  #trackRequests(listener: RequestListener): RequestListener {
     return (request, response) => {
       if (this.#closing) response.setHeader('Connection', 'close');
       this.#sockets.begin(response);
@@ -150,13 +150,17 @@ interface Stranger {
 
 /**
  * The open sockets of an HTTP server, including those whose TLS handshake is not complete. When there are as many as
- * there may be, a new one takes the place of the one that has been idle for longest, of those whose clients have shown
- * no valid token. A socket is idle while nothing but its client is waited for: to send a request, or to read a response.
+ * there may be, a new socket takes the place of the socket that has been idle for longest, of those whose clients have
+ * shown no valid token. A socket is idle while nothing but its client is waited for: to send a request, or to read a
+ * response.
  */
 class OpenSockets {
   readonly #open = new Set<Socket>();
   readonly #isCallers: (socket: Socket) => boolean;
-  /** By the client's address, since Node does not say on which socket a TLS handshake was; the latest active one last. */
+  /**
+   * By the client's address, since Node does not say on which socket a TLS handshake was; the latest to be active is
+   * last.
+   */
   readonly #strangers = new Map<string, Stranger>();
 
   /**
@@ -166,7 +170,7 @@ class OpenSockets {
    */
   constructor(server: Server, most: number, isCallers: (socket: Socket) => boolean) {
     this.#isCallers = isCallers;
-    // Node drops every further socket, before any event. The additional one takes another's place, or is refused.
+    // Node drops every further socket, before any event. The additional socket takes another's place, or is refused.
     server.maxConnections = most + 1;
     server.prependListener('connection', (socket: Socket) => {
       if (this.#open.size < most || this.#evict()) this.#add(socket);
@@ -212,7 +216,7 @@ class OpenSockets {
     this.#strangers.set(client, stranger);
   }
 
-  /** @returns whether there was an idle one */
+  /** Closes the socket that has been idle for longest. @returns whether there was an idle socket */
   #evict(): boolean {
     for (const [client, { socket, responses }] of this.#strangers) {
       if ([...responses].some(({ headersSent, req }) => !headersSent || this.#isCallers(req.socket)))

@@ -10,11 +10,11 @@ export async function openOrExplain<T>(failure: string, open: () => T | Promise<
   try {
     return await open();
   } catch (error) {
-    throw explained(failure, error);
+    throw startError(failure, error);
   }
 }
 
-function explained(failure: string, error: unknown): Error {
+function startError(failure: string, error: unknown): Error {
   const cause = error instanceof Error ? error.message : String(error);
   return new Error(`${failure}: ${cause}`, { cause: error });
 }
@@ -38,12 +38,12 @@ export async function listenOrExplain<T>(
   address: string,
   listen: (address: string, host: string) => Promise<T>,
 ): Promise<T> {
-  const on = (each: string): Promise<T> => listen(each, splitAddress(each)?.host ?? '');
+  const listenOn = (bound: string): Promise<T> => listen(bound, splitAddress(bound)?.host ?? '');
   return openOrExplain(`Cannot listen on ${setting}=${address}`, async () => {
     try {
-      return await on(address).catch((error: unknown) => {
+      return await listenOn(address).catch((error: unknown) => {
         if (!messageOf(error).includes('EAFNOSUPPORT')) throw error;
-        return on(address.replace('[::]', '0.0.0.0'));
+        return listenOn(address.replace('[::]', '0.0.0.0'));
       });
     } catch (error) {
       const words = REFUSALS.find(([code]) => messageOf(error).includes(code))?.[1];

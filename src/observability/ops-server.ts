@@ -79,9 +79,9 @@ export async function startOpsServer(
 type Pages = ReadonlyMap<string, () => Page | Promise<Page>>;
 
 /**
- * Shares a rendering, which costs as much as many calls, among concurrent requests. One that several of them have waited
- * for also serves those of the next second, so that a loop of requests leaves the calls their time; a single scraper
- * always gets fresh values.
+ * Shares a rendering, which costs as much as many calls, among concurrent requests. A rendering that several requests
+ * have waited for also serves those of the next second, so that a loop of requests leaves the calls their time; a
+ * single scraper always gets fresh values.
  */
 export function shareRendering<T>(render: () => Promise<T>): () => Promise<T> {
   let shared: Promise<T> | undefined;

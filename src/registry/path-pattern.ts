@@ -12,7 +12,7 @@ export const PATH_SYNTAX = /^\/(?:[\x21-\x5b\x5d-\x7e]|\\[\x21-\x7e])*$/;
 /** A pattern is read up to so many problems, equal ones included: each costs more than the rest of a request. */
 const PROBLEMS_MAX = 100;
 
-/** The brackets, each opening one at the place of its closing one. */
+/** The brackets: the opening and the closing bracket of a pair have the same index. */
 const OPENINGS = '([{<';
 const CLOSINGS = ')]}>';
 
@@ -25,7 +25,7 @@ const PLAIN = /[^\\:*/()[\]{}<>#%?=]+/y;
 /** A bracket after a parameter's name that is a group, as in `:id(.:format)`. `(.*)` is a regular expression. */
 const GROUP_AFTER_NAME = /[({<](?:[./-]:|[/-]\*)/y;
 const CONSTRAINT = /[({<]/y;
-/** A set of characters in a constraint, `[^)\]]`. A `]` that stands first belongs to it, if another one follows. */
+/** A set of characters in a constraint, `[^)\]]`. A `]` that stands first belongs to it, if another `]` follows. */
 const CHARACTER_SET = /\[\^?\]?(?:\\[^]|[^\]\\])*\]/y;
 /** How a parameter or a wildcard begins in other routers: `{id}`, `{id:[0-9]+}`, `{path...}`, `[...slug]`, `<int:id>`. */
 const FOREIGN =
@@ -60,7 +60,7 @@ export function readPath(path: string): PathReading {
   return { problems: [...problems], complete, shape };
 }
 
-/** A path that is not read, with the one problem that it has. */
+/** A path that is not read, with its only problem. */
 function unreadPath(problem: string): PathReading {
   return { problems: [problem], complete: true, shape: '' };
 }
@@ -94,7 +94,7 @@ class PatternReader {
   #hasQuery = false;
   /** Where `*` and a name would be a wildcard. */
   #wildcardStart: number | undefined;
-  /** Whether a `[` from here on may begin a set of characters: once one has no end, the later ones have none either. */
+  /** Whether a `[` from here on may begin a set of characters: once a `[` has no end, no later `[` has one. */
   #hasSets = true;
 
   constructor(path: string) {
@@ -225,7 +225,7 @@ class PatternReader {
     this.#take(1);
   }
 
-  /** Reads a whole segment that other routers read as a parameter. @returns whether there is one */
+  /** Reads a whole segment that other routers read as a parameter. @returns whether there is such a segment */
   #readForeign(): boolean {
     const start = this.#match(FOREIGN);
     if (start === '') return false;
@@ -302,7 +302,7 @@ class PatternReader {
   }
 }
 
-/** The closing bracket of an opening one, or the reverse. */
+/** The closing bracket of an opening bracket, or the reverse. */
 function counterpartOf(bracket: string): string {
   const index = OPENINGS.indexOf(bracket);
   return index === -1 ? OPENINGS.charAt(CLOSINGS.indexOf(bracket)) : CLOSINGS.charAt(index);

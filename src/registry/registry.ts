@@ -28,7 +28,7 @@ export interface CreateCommand {
   /** The token's `sub`. */
   readonly caller: string;
   /**
-   * The caller's idempotency key, the field `request_id` (AIP-155), from every place in the request that has one; all
+   * The caller's idempotency key, the field `request_id` (AIP-155), from every place in the request that has a key; all
    * must be equal. If empty, each call creates a route.
    */
   readonly idempotencyKeys: readonly IdempotencyKey[];
@@ -58,7 +58,7 @@ export class Registry {
   }
 
   /**
-   * Stores a new route, or returns the one that the same caller created with the same idempotency key.
+   * Stores a new route, or returns the route that the same caller created with the same idempotency key.
    *
    * @throws Failure `ROUTE_INVALID` with every violation, up to where the reading of the path stops, `ROUTE_EXISTS`,
    *   `REQUEST_ID_REUSED`, `STORE_UNAVAILABLE`
@@ -166,7 +166,7 @@ function checkIdempotencyKeys(idempotencyKeys: readonly IdempotencyKey[]): Viola
 /** What is wrong with a request: at least one violation. */
 interface Violations {
   readonly violations: readonly Violation[];
-  /** Whether these are all; if not, there may be more. */
+  /** Whether these are all violations; if not, there may be more. */
   readonly complete: boolean;
 }
 
@@ -174,7 +174,9 @@ function routeInvalid(found: Violations): Failure {
   return new Failure('ROUTE_INVALID', messageOf(found), { violations: found.violations });
 }
 
-/** Says what is wrong if that is one thing, otherwise which fields are; how many things, if the fields do not show it. */
+/**
+ * Tells the violation if there is only one; otherwise the fields, and the number of violations if they do not show it.
+ */
 function messageOf({ violations, complete }: Violations): string {
   const [first, ...others] = violations;
   if (first !== undefined && others.length === 0)

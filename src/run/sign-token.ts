@@ -93,24 +93,25 @@ function readTokenRequest(
   known: readonly string[],
   usage: string,
 ): TokenRequest | undefined {
-  const misused = (cause: string): Error => new Error(`${cause}\n${usage}`);
+  const usageError = (cause: string): Error => new Error(`${cause}\n${usage}`);
   const kept = keptByNpm(args, env);
-  if (kept.length > 0) throw misused(`npm has kept ${kept.join(' and ')} for itself: write -- before them.`);
+  if (kept.length > 0)
+    throw usageError(`npm has kept ${kept.join(' and ')} for itself: write -- before them.`);
   const { scope = '', sub, ttl, help } = parseArgs({ args, options: OPTIONS }).values;
   if (help === true) return undefined;
   const scopes = scope.split(' ').filter((word) => word !== '');
-  if (scopes.length === 0) throw misused('--scope is missing.');
+  if (scopes.length === 0) throw usageError('--scope is missing.');
   const unread = scopes.find((name) => !known.includes(name));
   if (unread !== undefined) {
     const allowed = known.join(' and ');
-    throw misused(`No method asks for the scope ${JSON.stringify(unread)}; there are ${allowed}.`);
+    throw usageError(`No method asks for the scope ${JSON.stringify(unread)}; there are ${allowed}.`);
   }
-  if (sub === undefined) throw misused('--sub is missing.');
-  if (!isSubject(sub)) throw misused('--sub must have 1 to 255 characters, and no control characters.');
+  if (sub === undefined) throw usageError('--sub is missing.');
+  if (!isSubject(sub)) throw usageError('--sub must have 1 to 255 characters, and no control characters.');
   const [, count, unit = ''] = TTL.exec(ttl) ?? [];
   const unitSeconds = UNIT_SECONDS[unit];
   if (unitSeconds === undefined)
-    throw misused('--ttl must be a whole number from 1 to 999999 followed by s, m, h or d, such as 1h.');
+    throw usageError('--ttl must be a whole number from 1 to 999999 followed by s, m, h or d, such as 1h.');
   return { scope, sub, ttlSeconds: Number(count) * unitSeconds };
 }
 

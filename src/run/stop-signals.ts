@@ -4,8 +4,8 @@ import { performance } from 'node:perf_hooks';
 /** The signals that stop a process gracefully. */
 const STOP_SIGNALS: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGINT', 'SIGHUP'];
 /**
- * Signals within this time after the first one count as its repetition, in milliseconds: npm forwards a signal that the
- * terminal has already sent to the whole process group, and so do `timeout` and service managers.
+ * Signals within this time after the first signal count as its repetition, in milliseconds: npm forwards a signal that
+ * the terminal has already sent to the whole process group, and so do `timeout` and service managers.
  */
 const REPEAT_MS = 1_000;
 
@@ -13,9 +13,9 @@ const REPEAT_MS = 1_000;
  * Listens for the signals that stop a process.
  *
  * @param stop stops the process gracefully; called for the first signal
- * @param force ends the process at once with the given exit code, which is not 0; called for every later signal that is
- *   not a repetition of the first one
- * @param repeatMs how long after the first signal further ones count as its repetition, in milliseconds
+ * @param force ends the process at once with this exit code, which is not 0; called for every later signal that is
+ *   not a repetition of the first signal
+ * @param repeatMs how long after the first signal further signals count as its repetition, in milliseconds
  */
 export function onStopSignals(
   stop: (signal: NodeJS.Signals) => void,

@@ -138,7 +138,9 @@ function httpOf(settings: SettingsReader, alone: boolean) {
     ...settings.get('HTTP_ADDRESS'),
     /** Empty, or segments that each begin with a slash. */
     basePath: settings.get('BASE_PATH') ?? '',
-    /** The gRPC server to call, a target of grpc-js (`host:port`, `dns:///…`); absent for the one in this process. */
+    /**
+     * The gRPC server to call, a target of grpc-js (`host:port`, `dns:///…`); absent for the server in this process.
+     */
     upstream: settings.get('GRPC_UPSTREAM'),
     /** The TLS files for that server; absent without TLS. */
     upstreamTls: upstreamTlsOf(settings),

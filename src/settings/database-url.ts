@@ -108,8 +108,8 @@ function checkParameters(parameters: URLSearchParams): void {
 
 /**
  * Reads the TLS options from the parameters of a MySQL URL, under the names that MySQL's own programs use; undefined
- * without TLS. What would check no certificate or trust any server with one is not supported, since it does not prevent
- * man-in-the-middle attacks: `PREFERRED`, `REQUIRED`, and `VERIFY_CA` with the authorities that Node trusts.
+ * without TLS. What would check no certificate, or trust any server that has one, is not supported, since it does not
+ * prevent man-in-the-middle attacks: `PREFERRED`, `REQUIRED`, and `VERIFY_CA` with the authorities that Node trusts.
  *
  * @throws Error whose message ends a sentence that begins with the setting's name; its only value is a valid `ssl-mode`
  */

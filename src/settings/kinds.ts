@@ -43,7 +43,7 @@ export function integer(min: number, max: number): Kind<number> {
   };
 }
 
-/** A text of the given form. */
+/** A text of this form. */
 export function textLike(form: RegExp, allowed: string): Kind<string> {
   return (text) => {
     if (form.test(text)) return text;

@@ -20,12 +20,12 @@ export class SettingsReader {
     return Boolean(this.#env[name]);
   }
 
-  /** The given text, or else the default: for rules between settings, whose values may have been refused. */
+  /** The text of a setting, or else its default: for rules between settings, whose values may have been refused. */
   text(name: SettingName): string | undefined {
     return this.isGiven(name) ? this.#env[name] : SETTINGS[name][1];
   }
 
-  /** The value of a setting. One that cannot be used is a problem, and the default takes its place. */
+  /** The value of a setting. A value that cannot be used is a problem, and the default takes its place. */
   get<Name extends SettingName>(name: Name): SettingValue<Name> {
     const [kind, fallback]: Setting = SETTINGS[name];
     const read = (text: string | undefined) =>
@@ -44,7 +44,7 @@ export class SettingsReader {
   }
 
   /**
-   * Refuses a value beside another one and shows it, so it must not be secret.
+   * Refuses a value that does not fit another setting, and shows it, so it must not be secret.
    *
    * @param allowed the middle of a sentence: `must be …`
    */

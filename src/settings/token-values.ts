@@ -38,7 +38,7 @@ export const parties: Kind<readonly string[]> = (text) => {
 
 /** The shortest HMAC secret, in bytes: as long as the hash of HS256 (RFC 7518, section 3.2). */
 const SECRET_MIN_BYTES = 32;
-/** The most secrets in a file: each one is tried with every new token. */
+/** The most secrets in a file: each secret is tried with every new token. */
 const MAX_SECRETS = 16;
 
 /** An HMAC secret, which is not shown. */

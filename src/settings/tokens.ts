@@ -23,7 +23,7 @@ const TOKEN_SETTINGS = (Object.keys(SETTINGS) as SettingName[]).filter((name) =>
 /** Which tokens to accept. */
 export type TokenConfig = ReturnType<typeof tokensOf>;
 
-/** Whether the service generates its own secret: no token setting is set, and the database is the embedded one. */
+/** Whether the service generates its own secret: no token setting is set, and the database is the embedded database. */
 export function isLocalMode(settings: SettingsReader, { engine }: Database): boolean {
   return engine === 'sqlite' && !TOKEN_SETTINGS.some((name) => settings.isGiven(name));
 }
@@ -44,9 +44,9 @@ export function tokensOf(settings: SettingsReader, database: Database) {
   }
   return {
     key,
-    /** A token is of one of them; at least one. */
+    /** The issuers whose tokens are accepted; at least one. */
     issuers: settings.get('JWT_ISSUER') ?? [LOCAL_PARTY],
-    /** A token names one of them; at least one. */
+    /** The audiences of which a token must name one; at least one. */
     audiences: settings.get('JWT_AUDIENCE') ?? [LOCAL_PARTY],
     /** The claim that stands in for an absent `aud`; undefined for none. */
     audienceClaim: settings.get('JWT_AUDIENCE_CLAIM'),

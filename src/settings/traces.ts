@@ -1,6 +1,6 @@
 import type { SettingsReader } from './reader.js';
 
-/** The variables with the URL of a collector, the more specific one first. */
+/** The variables with the URL of a collector, the more specific variable first. */
 const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'] as const;
 
 /**
@@ -15,7 +15,7 @@ export function tracesOf(settings: SettingsReader): boolean {
   return !disabled && !off && endpoint !== undefined && settings.get(endpoint) !== undefined;
 }
 
-/** The variables of OpenTelemetry of which not every value is supported, each with those that are. */
+/** The variables of OpenTelemetry of which not every value is supported, each with its supported values. */
 const SUPPORTED: Readonly<Record<string, readonly string[]>> = {
   OTEL_TRACES_EXPORTER: ['otlp', 'none'],
   OTEL_EXPORTER_OTLP_PROTOCOL: ['http/protobuf'],
@@ -23,7 +23,7 @@ const SUPPORTED: Readonly<Record<string, readonly string[]>> = {
   OTEL_PROPAGATORS: ['tracecontext'],
 };
 
-/** The variables of OpenTelemetry with a value that has no effect. An empty one counts as unset. */
+/** The variables of OpenTelemetry with a value that has no effect. An empty variable counts as unset. */
 export function unsupportedTraceVariables(env: NodeJS.ProcessEnv): string[] {
   return Object.entries(SUPPORTED).flatMap(([name, values]) => {
     const words = (env[name] ?? '').split(',').map((word) => word.trim().toLowerCase());

@@ -10,7 +10,7 @@ const OF_KUBERNETES = /_SERVICE_HOST$|_PORT(?:_|$)/;
 /** What other software in this process reads: OpenTelemetry's SDK, grpc-js, and whatever respects proxies. */
 const OF_OTHERS = /^(?:OTEL_|HTTP_PROXY$|GRPC_(?:DEFAULT|EXPERIMENTAL|NODE|SSL|TRACE|VERBOSITY))/;
 
-/** The variables that begin like a setting but have no effect. An empty one counts as unset. */
+/** The variables that begin like a setting but have no effect. An empty variable counts as unset. */
 export function unknownSettings(env: NodeJS.ProcessEnv): string[] {
   const firstWords = new Set(Object.keys(SETTINGS).map(firstWordOf));
   return Object.keys(env).filter((name) => {

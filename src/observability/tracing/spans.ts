@@ -277,7 +277,7 @@ const MAX_LENGTH = 512;
 
 const propagator = new W3CTraceContextPropagator();
 
-/** Reads one of the two keys; undefined unless it has exactly one value. */
+/** Reads the value of one of the two keys; undefined unless the key has exactly one value. */
 type ReadKey = (key: typeof TRACEPARENT | typeof TRACESTATE) => string | undefined;
 
 const READER: TextMapGetter<ReadKey> = {
