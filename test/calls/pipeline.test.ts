@@ -13,6 +13,7 @@ import { type BytesMethod, bytesMethod } from '../support/bytes-method.js';
 import { Caller } from '../../packages/transcoder/test/support/caller.js';
 import { loggedPipeline, LIMITS } from '../support/logged-pipeline.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
+import { watchTimers } from '../support/watched-timers.js';
 
 const PATH = '/test.Service/Method';
 const ANSWER = new Uint8Array([1, 2, 3]);
@@ -275,9 +276,10 @@ describe('a call ends', () => {
   });
 
   it('without leaving a timer behind', async () => {
-    stopClock();
-    await expect(pipelineOf({})(callOf())).resolves.toMatchObject({ code: status.OK });
-    expect(vi.getTimerCount()).toBe(0);
+    const deadlineMs = 54_321;
+    const timers = watchTimers(deadlineMs);
+    await expect(pipelineOf({}, { deadlineMs })(callOf())).resolves.toMatchObject({ code: status.OK });
+    expect(timers()).toEqual({ set: 1, left: 0 });
   });
 
   it('when the client cancels it', async () => {

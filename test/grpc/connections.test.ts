@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { status } from '@grpc/grpc-js';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { Connections } from '../../src/grpc/connections.js';
 import { WATCH_PATH } from '../../src/grpc/health.js';
 import { firstBlock } from '../../bench/load/hpack.js';
@@ -32,6 +32,7 @@ import {
 import { LIMITS } from '../support/grpc-limits.js';
 import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
 import { connectTo, type TestServer, ECHO, startTestServer, SLOW } from '../support/test-grpc-server.js';
+import { watchTimers } from '../support/watched-timers.js';
 
 const MESSAGE = framed(Buffer.from('m'));
 const EMPTY_SETTINGS = frame(SETTINGS, 0, 0, Buffer.alloc(0));
@@ -431,9 +432,10 @@ it('a session that its client resets before it has acknowledged the settings is 
 });
 
 it('nothing keeps the process running once all connections are closed', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'setInterval', 'clearTimeout', 'clearInterval'] });
-  onTestFinished(() => void vi.useRealTimers());
-  const options = { ...LIMITS, ...FAST, sharedStreams: 8, mostStreams: 8 };
-  await new Connections(options).close(8_000);
-  expect(vi.getTimerCount()).toBe(0);
+  const checkMs = 1_234;
+  const graceMs = 54_321;
+  const timers = watchTimers(checkMs, graceMs);
+  const options = { ...LIMITS, ...FAST, checkMs, sharedStreams: 8, mostStreams: 8 };
+  await new Connections(options).close(graceMs);
+  expect(timers()).toEqual({ set: 2, left: 0 });
 });
