@@ -67,10 +67,10 @@ export function peerChart(run: Run): string {
 /** How many times the tutorial's requests a contender answers: of its kinds, the least and the most. */
 function timesTutorial(run: Run, contender: Contender): string {
   const times = KINDS.filter(({ name }) => name in contender.targets).map((kind) => {
-    const rateOf = (each: Contender): number => median(valuesOf(rowOf(run, kind, each), 'rate'));
+    const rateOf = (measured: Contender): number => median(valuesOf(rowOf(run, kind, measured), 'rate'));
     return rateOf(contender) / rateOf(TUTORIAL);
   });
-  const [least, most] = [Math.min(...times), Math.max(...times)].map((each) => each.toFixed(1));
+  const [least, most] = [Math.min(...times), Math.max(...times)].map((ratio) => ratio.toFixed(1));
   return `${least} to ${most}`;
 }
 
@@ -137,7 +137,7 @@ function barAt({ name, role, rates }: Bar, y: number, xOf: (rate: number) => num
 function axisStep(most: number): number {
   const least = most / STEPS;
   const power = 10 ** Math.floor(Math.log10(least));
-  return power * ([1, 2, 5].find((each) => each * power >= least) ?? 10);
+  return power * ([1, 2, 5].find((factor) => factor * power >= least) ?? 10);
 }
 
 function text(x: number, y: number, content: string, style: string, anchor = 'start'): string {

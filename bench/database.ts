@@ -36,9 +36,9 @@ export interface DatabaseServer {
  * @throws Error when the server does not flush its log at each commit, which would flatter the figures
  */
 export async function openDatabaseServer(): Promise<DatabaseServer> {
-  const given = process.env['BENCH_MYSQL_URL'] ?? process.env['TEST_MYSQL_URL']?.split(',')[0];
-  const own = given === undefined ? await startMysqlServer() : undefined;
-  const location = given ?? own?.url ?? '';
+  const configured = process.env['BENCH_MYSQL_URL'] ?? process.env['TEST_MYSQL_URL']?.split(',')[0];
+  const own = configured === undefined ? await startMysqlServer() : undefined;
+  const location = configured ?? own?.url ?? '';
   const databases: string[] = [];
   const close = async (): Promise<void> => {
     for (const url of databases) await dropMysqlDatabase(url);

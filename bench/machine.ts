@@ -71,5 +71,5 @@ function cpuTimes(): { all: number; stolen: number } {
   const [, ...fields] = (readFileSync('/proc/stat', 'latin1').split('\n')[0] ?? '').split(/\s+/);
   // The last two, guest times, are part of the first two.
   const times = fields.slice(0, 8).map(Number);
-  return { all: times.reduce((sum, each) => sum + each, 0), stolen: times[7] ?? 0 };
+  return { all: times.reduce((sum, time) => sum + time, 0), stolen: times[7] ?? 0 };
 }

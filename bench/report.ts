@@ -97,7 +97,7 @@ function peers(run: Run): string {
         contender.title,
         ...KINDS.map((kind) => cell(rowOf(run, kind, contender), figure)),
       ])
-      .filter(([, ...cells]) => cells.some((each) => each !== NONE));
+      .filter(([, ...cells]) => cells.some((content) => content !== NONE));
   const services = CONTENDERS.filter(({ role }) => role !== 'bare');
   const names = KINDS.map(({ name }) => name);
   return [
@@ -112,10 +112,10 @@ function peers(run: Run): string {
 function costs(run: Run): string {
   const [usual, ...changes] = COSTS;
   const cells = (protocol: 'gRPC' | 'REST', cost: (typeof COSTS)[number]): string[] => {
-    const one = rowNamed(run, costName(protocol, cost));
+    const row = rowNamed(run, costName(protocol, cost));
     const base = rowNamed(run, costName(protocol, usual));
-    const ratios = one && base && cost !== usual ? ratiosOf('serverCpuMs', one, base) : [];
-    return [shown(valuesOf(one, 'serverCpuMs')), shown(ratios)];
+    const ratios = row && base && cost !== usual ? ratiosOf('serverCpuMs', row, base) : [];
+    return [shown(valuesOf(row, 'serverCpuMs')), shown(ratios)];
   };
   return table(
     ['', 'gRPC get, CPU ms', '×', 'REST get, CPU ms', '×'],
@@ -130,12 +130,12 @@ function growth(run: Run): string {
   return table(
     [
       'stored routes, none cached',
-      ...operations.flatMap((each) => [`gRPC ${each}s per second`, 'CPU ms', "database's CPU ms"]),
+      ...operations.flatMap((operation) => [`gRPC ${operation}s per second`, 'CPU ms', "database's CPU ms"]),
     ],
     run.scale.growth.map((stored) => [
       stored.toLocaleString('en'),
-      ...operations.flatMap((each) =>
-        figures.map((figure) => cell(rowNamed(run, growthName(each, stored)), figure)),
+      ...operations.flatMap((operation) =>
+        figures.map((figure) => cell(rowNamed(run, growthName(operation, stored)), figure)),
       ),
     ]),
   );

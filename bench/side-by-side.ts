@@ -96,19 +96,19 @@ export async function sideBySide(
     for (const [i, row] of measured.entries()) samples[i]?.push(...row.samples);
     await Promise.all([base.close(), other.close()]);
   }
-  return pairs.map(([one, two], i) => ({
-    name: one.name,
-    base: { name: one.name, samples: samples[2 * i] ?? [] },
-    other: { name: two.name, samples: samples[2 * i + 1] ?? [] },
+  return pairs.map(([base, other], i) => ({
+    name: base.name,
+    base: { name: base.name, samples: samples[2 * i] ?? [] },
+    other: { name: other.name, samples: samples[2 * i + 1] ?? [] },
   }));
 }
 
 /** A table of each call's rate and CPU time on both sides, with the ratios within the rounds. */
 export function pairTable(pairs: readonly Pair[]): string {
-  const cells = ({ base: one, other: two }: Pair, figure: Figure): string[] => [
-    shown(valuesOf(one, figure)),
-    shown(valuesOf(two, figure)),
-    shown(ratiosOf(figure, two, one)),
+  const cells = ({ base, other }: Pair, figure: Figure): string[] => [
+    shown(valuesOf(base, figure)),
+    shown(valuesOf(other, figure)),
+    shown(ratiosOf(figure, other, base)),
   ];
   return table(
     ['call', 'requests/s, before', 'now', '×', 'CPU ms, before', 'now', '×'],

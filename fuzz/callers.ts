@@ -71,7 +71,7 @@ export const routeDraft: Arbitrary<RouteDraft> = weighted(
  */
 export function callerWith(token: string, share: number): Arbitrary<Caller> {
   return weighted<Caller>(
-    [share, routeDraft.map((each) => ({ credentials: [`Bearer ${token}`], draft: each }))],
+    [share, routeDraft.map((draft) => ({ credentials: [`Bearer ${token}`], draft }))],
     [100 - share, fc.record({ credentials: badCredentials(token), draft: strangeDraft })],
   );
 }

@@ -13,7 +13,7 @@ const TIMES = ['', ...words('2026-01-01T00:00:00Z 0000-00-00T00:00:00Z 9999-12-3
 const MARKS = words('efbbbf feff fffe c080 eda080 f8 00').map((hex) => Buffer.from(hex, 'hex'));
 
 const quoted = hostileText.map((text) => JSON.stringify(text));
-const escape = fc.constantFrom(...ESCAPES).map((each) => `"${each}"`);
+const escape = fc.constantFrom(...ESCAPES).map((escaped) => `"${escaped}"`);
 /** A JSON value of any type; sometimes invalid JSON. */
 const jsonValue = fc.oneof(
   fc.constantFrom(...NUMBERS),

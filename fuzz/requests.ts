@@ -85,7 +85,7 @@ function percentEncoded(text: string): string {
 /** A header that is meaningful to the service or to other servers. @param ids of stored routes */
 function oddHeader(ids: readonly string[]): Arbitrary<Header> {
   const named = (name: string, value: Arbitrary<string>): Arbitrary<Header> =>
-    value.map((each) => [name, each] as const);
+    value.map((content) => [name, content] as const);
   const known = Object.entries(HEADERS).map(([name, values]) => named(name, fc.constantFrom(...values)));
   const long = fc.constantFrom(0, 1, 1_000, 7_000, 17_000).map((length) => 'a'.repeat(length));
   return weighted<Header>(
@@ -99,7 +99,7 @@ function oddHeader(ids: readonly string[]): Arbitrary<Header> {
 
 /** A request target: a route, nearly a route, or another path. @param ids of stored routes */
 function oddTarget(ids: readonly string[]): Arbitrary<string> {
-  const nearly = (each: string): string[] => [each.toUpperCase(), `${each}/`, `${each}%20`, each.slice(1)];
+  const nearly = (id: string): string[] => [id.toUpperCase(), `${id}/`, `${id}%20`, id.slice(1)];
   const routing = weighted(
     [2, fc.constantFrom(...ids)],
     [1, fc.constantFrom(...ids.flatMap((id) => [...nearly(id), id.replaceAll('-', '')]))],
@@ -156,7 +156,11 @@ export function requests(token: string, ids: readonly string[]): Arbitrary<Reque
       chunked: percent(20),
     })
     .map(({ base: { credentials, headers, ...base }, verb = base.verb, more, upper, chunked }) => {
-      const all = [...credentials.map((each): Header => ['authorization', each]), ...headers, ...more];
+      const all = [
+        ...credentials.map((credential): Header => ['authorization', credential]),
+        ...headers,
+        ...more,
+      ];
       const written = all.map(([name, value]): Header => [upper ? name.toUpperCase() : name, value]);
       // Node does not say the verb of a head that it refuses, so that a HEAD gets a body.
       const mayBeRefused = !PLAIN_TARGET.test(base.target) || written.flat().join().length > LONG_HEAD;

@@ -84,8 +84,8 @@ function moduleOf(file: string): string {
   return rest.length === 0 || first === PROCESS ? '' : first;
 }
 
-function show(each: Import): string {
-  return shown(each, SRC);
+function show(imported: Import): string {
+  return shown(imported, SRC);
 }
 
 const ours = imports.filter(isOurs);
@@ -105,7 +105,9 @@ describe('the modules', () => {
 
   it.each(Object.entries(ALLOWED))('%s imports only packages that it may import', (module, allowed) => {
     const open = new Set([undefined, ...allowed.packages]);
-    const wrong = imports.filter((each) => moduleOf(each.from) === module && !open.has(packageOf(each)));
+    const wrong = imports.filter(
+      (imported) => moduleOf(imported.from) === module && !open.has(packageOf(imported)),
+    );
     expect(wrong.map(show)).toEqual([]);
   });
 

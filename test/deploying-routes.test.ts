@@ -70,7 +70,7 @@ describe('docs/deploying-routes.md', () => {
   });
 
   it('says in a table what is mounted alike, differently and not at all', () => {
-    const cells = ROWS.flatMap(([, , ...each]) => each);
+    const cells = ROWS.flatMap(([, , ...cellsOfRow]) => cellsOfRow);
     expect(new Set(cells).size).toBeGreaterThan(5);
     expect(cells).toEqual(expect.arrayContaining(['refused', 'not found']));
   });

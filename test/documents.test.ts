@@ -116,7 +116,11 @@ describe('docs/errors.md', () => {
       .map(([reason = '', grpc = '', rest = '']) => [code(reason), { grpc, rest }] as const);
     const expected = [
       ...CHANNEL_CODES.map(
-        (each) => [upstreamFailure(codeOf(each), '').reason, { grpc: 'none', rest: restOf(each) }] as const,
+        (channelCode) =>
+          [
+            upstreamFailure(codeOf(channelCode), '').reason,
+            { grpc: 'none', rest: restOf(channelCode) },
+          ] as const,
       ),
       ...Object.entries(failures)
         // The service has no streams of requests.

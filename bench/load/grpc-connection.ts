@@ -133,8 +133,8 @@ export class GrpcConnection {
     // Without a dynamic table, header blocks are independent, so a status is found without decoding all of them.
     const table = readsFailures ? { [HEADER_TABLE_SIZE]: 0 } : {};
     const values = { ...table, [INITIAL_WINDOW_SIZE]: MAX_WINDOW };
-    const receive = (each: Frame): void => {
-      this.#receive(each);
+    const receive = (frame: Frame): void => {
+      this.#receive(frame);
     };
     this.#connection = new FrameConnection(this.#socket, values, receive, !heedless);
     this.#connection.send(WINDOW_UPDATE, 0, 0, number(MAX_WINDOW - DEFAULT_WINDOW));

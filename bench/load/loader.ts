@@ -15,14 +15,14 @@ async function main(): Promise<void> {
   const after = usage(load);
   const requests = latencies.length;
   if (requests === 0) throw new Error('No request was answered.');
-  const each = (what: Exclude<keyof Usage, 'atMs'>): number => (after[what] - before[what]) / requests;
+  const perRequest = (what: Exclude<keyof Usage, 'atMs'>): number => (after[what] - before[what]) / requests;
   const sorted = Float64Array.from(latencies).sort();
   const result: LoadResult = {
     sample: {
       rate: requests / ((after.atMs - before.atMs) / 1_000),
-      serverCpuMs: each('serverMs'),
-      ...(load.databasePid === undefined ? {} : { databaseCpuMs: each('databaseMs') }),
-      loadCpuMs: each('loadMs'),
+      serverCpuMs: perRequest('serverMs'),
+      ...(load.databasePid === undefined ? {} : { databaseCpuMs: perRequest('databaseMs') }),
+      loadCpuMs: perRequest('loadMs'),
       p50Ms: percentile(sorted, 50),
       p99Ms: percentile(sorted, 99),
       rssMib: sum(load.serverPids.map(rssMib)),
@@ -34,7 +34,6 @@ async function main(): Promise<void> {
 
 /** Opens the callers. Loads only the module of the protocol in use, so that short runs start fast. */
 async function openCalls(load: Load): Promise<Call[]> {
-  const each = Array.from({ length: load.callers });
   switch (load.wire) {
     case 'grpc': {
       const { grpcCalls } = await import('./grpc-connection.js');
@@ -42,7 +41,7 @@ async function openCalls(load: Load): Promise<Call[]> {
     }
     case 'http': {
       const { httpCall } = await import('./http-connection.js');
-      return each.map(() => httpCall(load));
+      return Array.from({ length: load.callers }, () => httpCall(load));
     }
   }
 }
@@ -87,7 +86,7 @@ function usage(load: Load): Usage {
 }
 
 function sum(values: readonly number[]): number {
-  return values.reduce((total, each) => total + each, 0);
+  return values.reduce((total, value) => total + value, 0);
 }
 
 await main();

@@ -133,7 +133,7 @@ function looseBits(good: string): string {
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   const next = letters.charAt(letters.indexOf(good.slice(-1)) + 1);
   const candidates = [good.slice(0, -1) + next, `${good}A`];
-  const same = candidates.find((each) => decoded(each) === decoded(good));
+  const same = candidates.find((candidate) => decoded(candidate) === decoded(good));
   return same ?? `${good}A`;
 }
 

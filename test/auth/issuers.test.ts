@@ -129,11 +129,11 @@ function judge({ settings, claims, alg = 'RS256', typ = 'JWT' }: Signed, scopes:
 }
 
 describe.each(ISSUERS)('a token of $by', (issuer) => {
-  it.each([[[READ, WRITE]], [[READ]]])('permits what it has scopes for: %j', async (given) => {
-    const { config, result } = judge(issuer, given);
+  it.each([[[READ, WRITE]], [[READ]]])('permits what it has scopes for: %j', async (scopes) => {
+    const { config, result } = judge(issuer, scopes);
     const { read, write } = config.scopes;
     const { caller } = (await result) as Extract<Awaited<typeof result>, { ok: true }>;
-    expect([read, write].map((scope) => caller.scopes.has(scope))).toEqual([true, given.includes(WRITE)]);
+    expect([read, write].map((scope) => caller.scopes.has(scope))).toEqual([true, scopes.includes(WRITE)]);
   });
 
   it('for another audience is refused, whatever else it says', async () => {

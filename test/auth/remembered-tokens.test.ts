@@ -82,7 +82,8 @@ describe('a refused credential', () => {
   it.each(['bad', ''])('is checked each time: %j', async (value) => {
     const inner = recording();
     const tokens = rememberTokens(inner);
-    for (const each of [value, value]) expect(await tokens.authenticate(each)).toMatchObject({ ok: false });
+    for (const repeated of [value, value])
+      expect(await tokens.authenticate(repeated)).toMatchObject({ ok: false });
     expect(inner.asked).toHaveLength(2);
   });
 });

@@ -135,7 +135,7 @@ describe('a call whose key is known never waits', () => {
     expect(await judgeRsa(issuer)).toMatchObject({ ok: true });
     expect(await judgeNameless(issuer, P_256.privateKey, 'ES256')).toMatchObject({ ok: true });
     response.end(JSON.stringify({ keys: [RSA_JWK] }));
-    expect(await Promise.all(waiting.map((each) => Promise.resolve(each)))).toMatchObject([
+    expect(await Promise.all(waiting.map((result) => Promise.resolve(result)))).toMatchObject([
       { ok: true },
       { message: UNKNOWN_KID },
     ]);
@@ -191,7 +191,7 @@ describe('callers whose key is unknown or ambiguous', () => {
       });
     expect(await judgeRsa(issuer)).toMatchObject({ ok: true });
     response.end(JSON.stringify({ keys: [RSA_JWK] }));
-    for (const result of await Promise.all(waiting.map((each) => Promise.resolve(each))))
+    for (const result of await Promise.all(waiting.map((found) => Promise.resolve(found))))
       expect(result).toMatchObject({ message: UNKNOWN_KID });
     const next = held(issuer);
     issuer.time.pass(MINUTE_MS);

@@ -71,7 +71,7 @@ describe('text from a client', () => {
     ['has its line breaks escaped', 'a\nb\r\u2028c', 'a\\u{a}b\\u{d}\\u{2028}c'],
     ['has its terminal sequences escaped', '\u001b[2J\u009b1m', '\\u{1b}[2J\\u{9b}1m'],
     ['has its text direction controls escaped', 'a\u202eb', 'a\\u{202e}b'],
-  ])('%s', (_, given, shown) => {
-    expect(loggable(given)).toBe(shown);
+  ])('%s', (_, text, shown) => {
+    expect(loggable(text)).toBe(shown);
   });
 });

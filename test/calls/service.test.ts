@@ -23,8 +23,8 @@ const ROUTES: Readonly<Record<string, RouteMessage>> = {
   timeless: route({ middleware: ['half-written'], createdAt: new Date(Number.NaN) }),
 };
 
-function route(given: Partial<RouteMessage>): RouteMessage {
-  return { id: '', method: 'GET', path: '', middleware: [], handler: 'h', createdAt: undefined, ...given };
+function route(fields: Partial<RouteMessage>): RouteMessage {
+  return { id: '', method: 'GET', path: '', middleware: [], handler: 'h', createdAt: undefined, ...fields };
 }
 
 /** The context of a call without a caller. */

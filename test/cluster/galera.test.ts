@@ -140,8 +140,8 @@ describe('the service on three Galera nodes behind HAProxy', needs('galera', 'ha
       await wholeCluster(nodes);
       const bad = summary(callers.creates).bad;
       const ledgers: Record<'ledger' | 'withIds', Ledger>[] = [];
-      for (const [i, each] of nodes.entries()) {
-        const there = throughPort(url, each.port);
+      for (const [i, node] of nodes.entries()) {
+        const there = throughPort(url, node.port);
         const ledger = await settled(there, callers.creates);
         const withIds = await settled(there, insisting.creates);
         expect.soft(ledger, `node ${i}`).toMatchObject({ lost: 0, doubled: 0 });
@@ -159,7 +159,7 @@ describe('the service on three Galera nodes behind HAProxy', needs('galera', 'ha
         ...ledgers[0]?.withIds,
         'unavailable s': outageSeconds(insisting.creates),
       });
-      expect.soft(Object.keys(bad).filter((each) => !OUTAGE.includes(each))).toEqual([]);
+      expect.soft(Object.keys(bad).filter((end) => !OUTAGE.includes(end))).toEqual([]);
     },
   );
 });

@@ -58,7 +58,7 @@ describe('docker-compose.yml', () => {
   });
 
   it.each(named)('lets %s mount only what exists', (_name, { volumes: mounts = [] }) => {
-    const sources = mounts.map((each) => each.split(':')[0] ?? '');
+    const sources = mounts.map((mount) => mount.split(':')[0] ?? '');
     const isThere = (source: string): boolean =>
       source.startsWith('.') ? existsSync(resolve(ROOT, source)) : source in volumes;
     expect(sources.filter((source) => !isThere(source))).toEqual([]);

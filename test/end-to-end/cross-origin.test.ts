@@ -71,14 +71,14 @@ describe('a service with CORS_ORIGINS', () => {
     const { paths, components } = openApi();
     const operations = Object.values(paths).flatMap((verbs) => Object.values(verbs));
     const answers = [
-      ...operations.flatMap((each) => Object.values(each.responses)),
+      ...operations.flatMap((operation) => Object.values(operation.responses)),
       ...Object.values(components.responses),
-    ].filter((each): each is Described => 'headers' in each);
+    ].filter((response): response is Described => 'headers' in response);
 
     const answer = await httpRequest(origin, { path: '/healthz', headers: { origin: LISTED } });
     const toEverybody = 'Cache-Control';
     const exposed = answers
-      .flatMap((each) => Object.keys(each.headers))
+      .flatMap((response) => Object.keys(response.headers))
       .filter((name) => name !== toEverybody);
     expect(listOf(answer, 'access-control-expose-headers')).toEqual(
       expect.arrayContaining(exposed.map((name) => name.toLowerCase())),

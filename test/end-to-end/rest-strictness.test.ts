@@ -36,8 +36,8 @@ describe.each(TOPOLOGIES)('with the gateway %s', (topology) => {
 
   it.each(REFUSALS)(
     'a create with $title is refused: $http, $reason, but only 401 without a token',
-    async (given) => {
-      const { body, headers, http, reason, fields = [] } = given;
+    async (testCase) => {
+      const { body, headers, http, reason, fields = [] } = testCase;
       const create = async (more: Record<string, string> = {}) => {
         const response = await post(service, body, { ...headers, ...more });
         await checkResponse('POST', response);

@@ -84,7 +84,7 @@ describeOn(setups)('on $name', ({ engine, topology }) => {
     const first = await post(DEFINITION, '?requestId=retry');
     const text = await first.text();
     const repeated = [await post(DEFINITION, '', key), await post(DEFINITION, '?request_id=retry', key)];
-    for (const each of repeated) await expect(each.text()).resolves.toBe(text);
+    for (const response of repeated) await expect(response.text()).resolves.toBe(text);
     const dryRun = await post(DEFINITION, '?requestId=retry&validateOnly=true');
     const seen = [first, ...repeated, dryRun].map(({ status, headers }) => [
       status,

@@ -95,7 +95,7 @@ describe.each([
       }),
     );
     const ciphers = ['aes128-gcm-sha256', 'aes256-gcm-sha384', 'chacha20-poly1305'];
-    expect(taken.flat().sort()).toEqual(ciphers.map((each) => `ecdhe-${kind}-${each}`));
+    expect(taken.flat().sort()).toEqual(ciphers.map((cipher) => `ecdhe-${kind}-${cipher}`));
   });
 
   it('refuses a client that speaks only another protocol, or no TLS, and logs nothing', async () => {

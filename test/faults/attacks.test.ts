@@ -55,7 +55,7 @@ async function attacked(
     closed: result.closed,
     answered: result.answered,
   };
-  figure([name, ...Object.entries(settings).map((each) => each.join('='))].join(', '), measured);
+  figure([name, ...Object.entries(settings).map((setting) => setting.join('='))].join(', '), measured);
   const says = JSON.stringify(measured);
   expect.soft(bad, says).toEqual({});
   expect.soft(good, says).toBeGreaterThan(0);

@@ -36,7 +36,7 @@ it(
     const { bad } = summary(creates);
     figure('gateway apart, server killed', { ...ledger, bad: JSON.stringify(bad), 'back after ms': back });
     expect.soft(ledger).toMatchObject({ lost: 0, doubled: 0 });
-    expect.soft(Object.keys(bad).filter((each) => !OUTAGE.includes(each))).toEqual([]);
+    expect.soft(Object.keys(bad).filter((end) => !OUTAGE.includes(end))).toEqual([]);
   },
 );
 

@@ -184,7 +184,7 @@ it(
     expect.soft(measured['slowest refusal ms'], says).toBeLessThan(REFUSED_MS);
     expect
       .soft(
-        Object.keys(countsOf(answers)).filter((each) => !['201', '429'].includes(each)),
+        Object.keys(countsOf(answers)).filter((answer) => !['201', '429'].includes(answer)),
         says,
       )
       .toEqual([]);

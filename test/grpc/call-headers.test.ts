@@ -53,19 +53,19 @@ describe('a timeout of a unary call', () => {
     ['0m', 0],
     ['500u', 0.5],
     ['1n', 0.000_001],
-  ])('is hidden from grpc-js, and passed on in milliseconds: %s', (given, ms) => {
+  ])('is hidden from grpc-js, and passed on in milliseconds: %s', (timeout, ms) => {
     for (const path of ['/a', '/unknown']) {
-      const headers: IncomingHttpHeaders = { ':path': path, 'grpc-timeout': given };
+      const headers: IncomingHttpHeaders = { ':path': path, 'grpc-timeout': timeout };
       prepareForGrpcJs(headers, A, NONE);
       expect(headers['grpc-timeout']).toBeUndefined();
       expect(Number(headers[TIMEOUT_MS_KEY])).toBeCloseTo(ms);
     }
   });
 
-  it.each(['soon', '5', '123456789m', '5 m', ''])('is left to grpc-js if it is invalid: %s', (given) => {
-    const headers: IncomingHttpHeaders = { ':path': '/a', 'grpc-timeout': given };
+  it.each(['soon', '5', '123456789m', '5 m', ''])('is left to grpc-js if it is invalid: %s', (timeout) => {
+    const headers: IncomingHttpHeaders = { ':path': '/a', 'grpc-timeout': timeout };
     prepareForGrpcJs(headers, A, NONE);
-    expect(headers).toEqual({ ':path': '/a', 'grpc-timeout': given });
+    expect(headers).toEqual({ ':path': '/a', 'grpc-timeout': timeout });
   });
 
   it('is not taken from a header that the client forges', () => {
@@ -78,18 +78,21 @@ describe('a timeout of a unary call', () => {
 describe('a timeout of a streaming call', () => {
   it.each(['600H', '00000999H', '99999999H', '50000M', '2592000S'])(
     'is dropped if grpc-js would treat it as passed: %s',
-    (given) => {
-      const headers: IncomingHttpHeaders = { ':path': '/a', 'grpc-timeout': given };
+    (timeout) => {
+      const headers: IncomingHttpHeaders = { ':path': '/a', 'grpc-timeout': timeout };
       prepareForGrpcJs(headers, NONE, A);
       expect(headers).toEqual({ ':path': '/a' });
     },
   );
 
-  it.each(['0H', '00000025H', '10M', '600S', '99999999m', '1n'])('is kept if it is shorter: %s', (given) => {
-    const headers: IncomingHttpHeaders = { ':path': '/a', 'grpc-timeout': given };
-    prepareForGrpcJs(headers, NONE, A);
-    expect(headers['grpc-timeout']).toBe(given);
-  });
+  it.each(['0H', '00000025H', '10M', '600S', '99999999m', '1n'])(
+    'is kept if it is shorter: %s',
+    (timeout) => {
+      const headers: IncomingHttpHeaders = { ':path': '/a', 'grpc-timeout': timeout };
+      prepareForGrpcJs(headers, NONE, A);
+      expect(headers['grpc-timeout']).toBe(timeout);
+    },
+  );
 });
 
 describe('a value that metadata cannot carry', () => {
@@ -97,8 +100,8 @@ describe('a value that metadata cannot carry', () => {
     ['an idempotency key is kept if it is visible ASCII', 'idempotency-key', 'a-1~', 'a-1~'],
     ['an idempotency key gets spaces', 'idempotency-key', 'caf\u00e9\t', 'caf  '],
     ['a credential gets question marks', 'authorization', 'Bearer caf\u00e9\t', 'Bearer caf??'],
-  ])('%s', (_, name, given, kept) => {
-    const headers: IncomingHttpHeaders = { ':path': '/a', [name]: given };
+  ])('%s', (_, name, value, kept) => {
+    const headers: IncomingHttpHeaders = { ':path': '/a', [name]: value };
     prepareForGrpcJs(headers, A, NONE);
     expect(headers[name]).toBe(kept);
   });
@@ -138,7 +141,7 @@ describe('the headers of a call', () => {
     const bytes = Object.entries(plain.sentHeaders).map(
       ([name, value]) => `${name}${String(value)}`.length + 32,
     );
-    const left = 16_384 - bytes.reduce((sum, each) => sum + each);
+    const left = 16_384 - bytes.reduce((sum, length) => sum + length);
     const call = requestOn(session, ECHO, { 'x-a': 'a'.repeat(left + more) });
     const outcome = await outcomeOf(call.end(framed(new Uint8Array()))).catch(() => undefined);
     expect(outcome?.code).toBe(code);

@@ -24,10 +24,10 @@ const MESSAGE = framed(Buffer.from('m'));
 const GZIP = { 'grpc-encoding': 'gzip' };
 const DEFLATE = { 'grpc-encoding': 'deflate' };
 
-/** Requests that the pipeline refuses only because of the given parts. */
+/** Requests that the pipeline refuses only because of these parts. */
 const refused: readonly (readonly [
   title: string,
-  given: { readonly path?: string; readonly headers?: Record<string, string>; readonly body?: Buffer },
+  parts: { readonly path?: string; readonly headers?: Record<string, string>; readonly body?: Buffer },
   code: status,
   reason: string,
 ])[] = [

@@ -92,7 +92,8 @@ describe('closing', () => {
   });
 
   it('leaves no timer behind', async () => {
-    const timers = (): number => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length;
+    const timers = (): number =>
+      process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
     const before = timers();
     await Promise.all(Array.from({ length: 50 }, () => new Closing().close()));
     // The test runner has timers of its own.

@@ -97,9 +97,9 @@ describe('the addresses of [::]', () => {
   ])('are %s, and serve %s', async (host, _, prepare) => {
     prepare();
     const { grpcAddress, httpUrl, opsUrls } = await runningService({ settings });
-    const shown = [grpcAddress, httpUrl, ...opsUrls].map((each) => each.replace('http://', ''));
-    expect(shown.map((each) => each.slice(0, each.lastIndexOf(':')))).toEqual([host, host, host]);
-    const [grpc = '', rest = '', ops = ''] = shown.map((each) => each.replace(host, '127.0.0.1'));
+    const shown = [grpcAddress, httpUrl, ...opsUrls].map((address) => address.replace('http://', ''));
+    expect(shown.map((address) => address.slice(0, address.lastIndexOf(':')))).toEqual([host, host, host]);
+    const [grpc = '', rest = '', ops = ''] = shown.map((address) => address.replace(host, '127.0.0.1'));
     expect((await fetch(`http://${rest}/healthz`)).status).toBe(200);
     expect((await fetch(`http://${ops}/livez`)).status).toBe(200);
     const statuses = watchHealth(grpc);

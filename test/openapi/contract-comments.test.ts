@@ -26,7 +26,7 @@ describe('the comments of the contract', () => {
 
   it.each(scopes)('say that %s needs the scope %s and no other scope', (localName, scope) => {
     const named = service.methods
-      .filter((each) => each.localName === localName)
+      .filter((described) => described.localName === localName)
       .map(({ name }) => comments[`${service.typeName}.${name}`] ?? '')
       .flatMap((text) => [...text.matchAll(/[Nn]eeds the scope `([^`]+)`/g)]);
     expect(named.map(([, name]) => name)).toEqual([scope]);
@@ -53,8 +53,8 @@ describe('the comments of the contract', () => {
     const { messages, enums } = service.file;
     const names = [
       ...namesIn(service, service.methods),
-      ...messages.flatMap((each) => namesIn(each, each.fields)),
-      ...enums.flatMap((each) => namesIn(each, each.values)),
+      ...messages.flatMap((message) => namesIn(message, message.fields)),
+      ...enums.flatMap((type) => namesIn(type, type.values)),
     ];
     expect(Object.keys(comments).sort()).toEqual(['routing.v1', ...names].sort());
   });

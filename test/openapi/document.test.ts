@@ -69,7 +69,7 @@ describe('the description of the bearer token', () => {
 
   it('has a token command that works as printed', () => {
     const [, options = ''] = /`npm run --silent token -- ([^`]+)`/.exec(description) ?? [];
-    const args = (options.match(/"[^"]*"|\S+/g) ?? []).map((each) => each.replaceAll('"', ''));
+    const args = (options.match(/"[^"]*"|\S+/g) ?? []).map((arg) => arg.replaceAll('"', ''));
     const env = { JWT_SECRET: 's'.repeat(32), JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
     const token = execFileSync(process.execPath, [join(built(), 'token.js'), ...args], {
       env,
@@ -159,7 +159,7 @@ describe('the patterns of the OpenAPI document', () => {
     expect(patterns.length).toBeGreaterThan(5);
     expect(patterns.filter((pattern) => pattern.includes('\\/'))).toEqual([]);
     expect(verdicts('')).toEqual(verdicts('u'));
-    const kinds = verdicts('u').map((each) => new Set(each).size);
+    const kinds = verdicts('u').map((verdict) => new Set(verdict).size);
     expect(Math.min(...kinds), 'each pattern matches some samples and not others').toBe(2);
   });
 });

@@ -92,9 +92,9 @@ describe('the example', () => {
   ])(
     'in Python says in one sentence that %s is missing',
     needs('python'),
-    async (_, args, given, sentence) => {
+    async (_, args, variables, sentence) => {
       const { PYTHONPATH, LD_LIBRARY_PATH, PATH } = process.env;
-      const env = { PATH, PYTHONPATH, LD_LIBRARY_PATH, ...given };
+      const env = { PATH, PYTHONPATH, LD_LIBRARY_PATH, ...variables };
       const example = run(programPath('python'), [`${EXAMPLES}/python/create_and_get.py`, ...args], { env });
       await expect(example).rejects.toMatchObject({
         code: 1,

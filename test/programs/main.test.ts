@@ -148,11 +148,11 @@ describeOn(engines)('on $name', (engine) => {
       return stdout;
     };
     const names = MIGRATIONS.map(({ name }) => name);
-    const each = (word: string): string => names.map((name) => `${word} ${name}\n`).join('');
-    await expect(migrate('--status')).resolves.toBe(each('pending'));
-    await expect(migrate()).resolves.toBe(each('applied'));
+    const linesWith = (word: string): string => names.map((name) => `${word} ${name}\n`).join('');
+    await expect(migrate('--status')).resolves.toBe(linesWith('pending'));
+    await expect(migrate()).resolves.toBe(linesWith('applied'));
     await expect(migrate()).resolves.toBe('nothing to do\n');
-    await expect(migrate('--status')).resolves.toBe(each('applied'));
+    await expect(migrate('--status')).resolves.toBe(linesWith('applied'));
   });
 
   it("two processes return a route's time in UTC, whatever their time zones", async () => {

@@ -221,7 +221,7 @@ describe('the shape of a path', () => {
 type Piece = (nextName: () => string) => readonly [pattern: string, shape: string];
 
 const text = (...all: readonly string[]): fc.Arbitrary<Piece> =>
-  fc.constantFrom(...all).map((each) => () => [each, each] as const);
+  fc.constantFrom(...all).map((piece) => () => [piece, piece] as const);
 const visible = fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCodePoint(code));
 const constraint = fc.constantFrom(
   '',
@@ -250,7 +250,10 @@ const wildcard = fc.constant<Piece>((nextName) => [`*${nextName()}`, '*']);
 function joinPieces(separator: string, pieces: readonly Piece[]): Piece {
   return (nextName) => {
     const parts = pieces.map((piece) => piece(nextName));
-    return [parts.map(([each]) => each).join(separator), parts.map(([, each]) => each).join(separator)];
+    return [
+      parts.map(([pattern]) => pattern).join(separator),
+      parts.map(([, shape]) => shape).join(separator),
+    ];
   };
 }
 

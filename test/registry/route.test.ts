@@ -123,7 +123,7 @@ describe('a random string', () => {
     );
     fc.assert(
       fc.property(fc.array(character, { maxLength: 34 }), (characters) => {
-        const isToken = characters.every((each) => token.includes(each));
+        const isToken = characters.every((character) => token.includes(character));
         const isMethod = isToken && characters.length >= 1 && characters.length <= 32;
         expect(fieldsOf({ method: characters.join('') }).length === 0).toBe(isMethod);
       }),

@@ -98,8 +98,8 @@ describe('calls to a busy database', () => {
     const load = loading(PATIENT, run);
     const unwanted = Array.from({ length: 5 * 64 }, (_, entry) => load(entry, AbortSignal.abort()));
     void load(1_000);
-    const ended = unwanted.map((each) =>
-      expect(each).rejects.toThrow('The call ended before its statement was sent.'),
+    const ended = unwanted.map((call) =>
+      expect(call).rejects.toThrow('The call ended before its statement was sent.'),
     );
     await Promise.all(ended);
     await setImmediate();

@@ -99,7 +99,7 @@ describe('an embedded database', () => {
     onTestFinished(() => knex.destroy());
     await knex.schema.createTable('notes', (table) => table.increments());
     const modes = [dirname(file), file, `${file}-wal`, `${file}-shm`].map(
-      (each) => statSync(each).mode & 0o777,
+      (path) => statSync(path).mode & 0o777,
     );
     expect(modes).toEqual([0o700, 0o600, 0o600, 0o600]);
   });
@@ -116,7 +116,7 @@ describe('an embedded database', () => {
     ['its folder', ['routes.db'], 'data', 0o555],
     ['the parent of its folder', [], '.', 0o555],
   ])('is refused when this user may not write %s', (_, files, unwritable, mode) => {
-    for (const each of files) write(join(dirname(file), each), 0o666);
+    for (const name of files) write(join(dirname(file), name), 0o666);
     chmodSync(join(folder, unwritable), mode);
     expect(toldOf(file)).toMatch(
       /^The embedded database \S+routes\.db cannot be written: EACCES.*\. Let this user write the file and its folder, or name another file in DATABASE_URL\.\n$/,

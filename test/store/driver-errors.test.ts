@@ -133,7 +133,7 @@ describe('a driver error', () => {
     [{ errno: 4025, sqlState: '23000' }, 'The database answered an error without a name (4025).'],
   ])('says what happened in a sentence, without the statement, its values and a stack: %o', (facts, told) => {
     const error = translate(Object.assign(new Error("insert into `routes` … 'secret'"), facts)) as Error;
-    const bare = [error, error.cause].find((each) => each instanceof DatabaseError);
+    const bare = [error, error.cause].find((candidate) => candidate instanceof DatabaseError);
     expect(bare).toMatchObject({ message: told, code: facts.code, errno: facts.errno });
     expect(bare).not.toHaveProperty('stack');
   });

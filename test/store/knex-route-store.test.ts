@@ -218,7 +218,7 @@ describeOn(engines)('a batch of creates, on $name', (engine) => {
       knex.removeListener('query', watch);
     });
     await Promise.all(Array.from({ length: 10 * BATCH }, () => store.findDuplicate('GET /dry/:')));
-    expect(sent.filter((each) => each === 'select')).toHaveLength(10);
+    expect(sent.filter((operation) => operation === 'select')).toHaveLength(10);
     expect(most).toBeLessThanOrEqual(2);
   });
 });

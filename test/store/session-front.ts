@@ -50,7 +50,7 @@ export async function startSessionFront(
         ...(text.startsWith('insert into routes') ? beforeInsert : []),
       ];
       fresh = false;
-      const [first, ...others] = [...before, own].map((each) => withText(packet, each));
+      const [first, ...others] = [...before, own].map((statement) => withText(packet, statement));
       waiting = others;
       return first ?? true;
     });

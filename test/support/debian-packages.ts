@@ -120,7 +120,9 @@ async function downloaded(packages: readonly string[], draft: string, alone: boo
   const known = new Set((await apt('apt-cache', 'pkgnames')).split('\n'));
   // Some package names contain a version, such as `mariadb-server-core-10.6`.
   const names = packages.map((name) =>
-    known.has(name) ? name : ([...known].filter((each) => each.startsWith(`${name}-`)).sort()[0] ?? name),
+    known.has(name)
+      ? name
+      : ([...known].filter((candidate) => candidate.startsWith(`${name}-`)).sort()[0] ?? name),
   );
   const wanted = alone
     ? ['download', '-qq']

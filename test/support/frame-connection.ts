@@ -32,12 +32,12 @@ export class FrameConnection {
     this.#socket = socket;
     const reader = new FrameReader();
     socket.on('data', (chunk: Buffer) => {
-      for (const each of reader.read(chunk)) {
-        const { type, flags, payload } = each;
+      for (const received of reader.read(chunk)) {
+        const { type, flags, payload } = received;
         if (type === SETTINGS && (flags & ACK) === 0 && acknowledges)
           this.send(SETTINGS, ACK, 0, Buffer.alloc(0));
         if (type === PING && (flags & ACK) === 0) this.send(PING, ACK, 0, payload);
-        onFrame(each);
+        onFrame(received);
       }
     });
     socket.write(PREFACE);

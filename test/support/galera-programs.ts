@@ -30,7 +30,7 @@ export async function galeraPrograms(): Promise<GaleraPrograms> {
   const path = process.env['PATH'] ?? '';
   const server = await findExecutable(['mariadbd']);
   const called = await Promise.all(TRANSFER.map((name) => findExecutable([name], path.split(delimiter))));
-  const [provider] = (await Promise.all(PROVIDERS.map(present))).filter((each) => each !== undefined);
+  const [provider] = (await Promise.all(PROVIDERS.map(present))).filter((path) => path !== undefined);
   if (server !== undefined && provider !== undefined && !called.includes(undefined)) {
     return { server, provider, path };
   }

@@ -42,8 +42,9 @@ interface Servers {
 
 /** The servers in `TEST_MYSQL_URL`, separated by commas; default: a server that the run starts and stops. */
 async function servers(): Promise<Servers> {
-  const given = process.env['TEST_MYSQL_URL'];
-  if (given) return { urls: given.split(',').map((url) => url.trim()), stop: () => Promise.resolve() };
+  const configured = process.env['TEST_MYSQL_URL'];
+  if (configured)
+    return { urls: configured.split(',').map((url) => url.trim()), stop: () => Promise.resolve() };
   const server = await startMysqlServer();
   return { urls: [server.url], stop: () => server.stop() };
 }

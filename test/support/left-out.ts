@@ -81,6 +81,6 @@ function timesOfThisProcess(): string {
     .split(' ')
     .slice(11, 15)
     .map(Number);
-  const cpuSeconds = ticks.reduce((sum, each) => sum + each) / TICKS_PER_SECOND;
+  const cpuSeconds = ticks.reduce((sum, time) => sum + time) / TICKS_PER_SECOND;
   return `${wall}, and ${cpuSeconds.toFixed(0)} s of CPU time.\n`;
 }

@@ -18,12 +18,14 @@ export function readMetrics(text: string): MetricText {
   const types = new Map([...text.matchAll(TYPE)].map(([, name = '', type = '']) => [name, type]));
   const labels = new Map<string, readonly string[]>();
   const values = new Map<string, number>();
-  for (const [, name = '', given = '', value] of text.matchAll(SAMPLE)) {
+  for (const [, name = '', labelText = '', value] of text.matchAll(SAMPLE)) {
     const whole = name.replace(PART_OF_HISTOGRAM, '');
     const metric = types.has(name) ? name : whole;
-    const names = [...given.matchAll(LABEL)].map(([, label = '']) => label).filter((label) => label !== 'le');
+    const names = [...labelText.matchAll(LABEL)]
+      .map(([, label = '']) => label)
+      .filter((label) => label !== 'le');
     labels.set(metric, [...new Set([...(labels.get(metric) ?? []), ...names])].sort());
-    values.set(given === '' ? name : `${name}{${given}}`, Number(value));
+    values.set(labelText === '' ? name : `${name}{${labelText}}`, Number(value));
   }
   return { types, labels, values };
 }
@@ -36,6 +38,6 @@ export function sumOf(
 ): number {
   const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
   return [...values]
-    .filter(([sample]) => sample.split('{')[0] === name && wanted.every((each) => sample.includes(each)))
+    .filter(([sample]) => sample.split('{')[0] === name && wanted.every((part) => sample.includes(part)))
     .reduce((sum, [, value]) => sum + value, 0);
 }

@@ -18,7 +18,7 @@ const INSTALL_MS = 300_000;
  */
 export async function npmPackages(versions: Readonly<Record<string, string>>): Promise<string> {
   const name = Object.entries(versions)
-    .map(([each, version]) => `${each.replace('/', '-')}@${version}`)
+    .map(([dependency, version]) => `${dependency.replace('/', '-')}@${version}`)
     .join('+');
   const folder = join(CACHE, name);
   const modules = join(folder, 'node_modules');

@@ -66,7 +66,7 @@ export async function startOidcIssuer({
 
 function providerOf(issuer: string, alg: SigningAlgorithm): Provider {
   return new Provider(issuer, {
-    jwks: { keys: Object.keys(KEYS).map((each) => privateJwk(each as SigningAlgorithm)) },
+    jwks: { keys: Object.keys(KEYS).map((algorithm) => privateJwk(algorithm as SigningAlgorithm)) },
     clients: [{ ...CLIENT, grant_types: ['client_credentials'], redirect_uris: [], response_types: [] }],
     routes: { jwks: '/protocol/openid-connect/certs', token: '/protocol/openid-connect/token' },
     scopes: SCOPES,

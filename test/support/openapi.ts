@@ -16,10 +16,10 @@ export function openApi(): ServiceDocument {
 
 /** The headers of a documented response, with references resolved. */
 function headersOf({ headers }: Described): Record<string, Header> {
-  const found = Object.entries(headers).map(([name, each]) => {
-    if (!('$ref' in each)) return [name, each] as const;
-    const header = DOCUMENT.components.headers[each.$ref.replace('#/components/headers/', '')];
-    if (header === undefined) throw new Error(`There is no header ${each.$ref}.`);
+  const found = Object.entries(headers).map(([name, entry]) => {
+    if (!('$ref' in entry)) return [name, entry] as const;
+    const header = DOCUMENT.components.headers[entry.$ref.replace('#/components/headers/', '')];
+    if (header === undefined) throw new Error(`There is no header ${entry.$ref}.`);
     return [name, header] as const;
   });
   return Object.fromEntries(found);
@@ -65,8 +65,8 @@ export async function checkResponse(method: 'GET' | 'POST', response: Response):
 }
 
 function problemsIn(method: string, path: string, { status, headers }: Response, text: string): string[] {
-  const template = Object.keys(DOCUMENT.paths).find((each) =>
-    new RegExp(`^${each.replace(/\{[^}]+\}/g, '[^/]+')}$`).test(path),
+  const template = Object.keys(DOCUMENT.paths).find((pattern) =>
+    new RegExp(`^${pattern.replace(/\{[^}]+\}/g, '[^/]+')}$`).test(path),
   );
   const verb = method.toLowerCase();
   const responses = DOCUMENT.paths[template ?? '']?.[verb]?.responses ?? {};
@@ -134,6 +134,6 @@ function escaped(key: string): string {
 function closed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closed);
   if (typeof value !== 'object' || value === null) return value;
-  const copy = Object.fromEntries(Object.entries(value).map(([key, each]) => [key, closed(each)]));
+  const copy = Object.fromEntries(Object.entries(value).map(([key, member]) => [key, closed(member)]));
   return copy['type'] === 'object' && 'properties' in copy ? { additionalProperties: false, ...copy } : copy;
 }

@@ -89,8 +89,8 @@ export async function findExecutable(
 /** The path of a working program on this machine. @throws Error that says what is missing */
 export async function findProgram(name: ProgramName): Promise<string> {
   const { variable }: Source = PROGRAMS[name];
-  const given = variable === undefined ? undefined : process.env[variable];
-  return given ?? workingProgram(name, FOLDERS);
+  const configured = variable === undefined ? undefined : process.env[variable];
+  return configured ?? workingProgram(name, FOLDERS);
 }
 
 /**

@@ -37,13 +37,13 @@ export async function startTcpFront(
   const sockets = new Set<Socket>();
   const front = createServer((client) => {
     const server = connect(targetPort, '127.0.0.1');
-    for (const [one, other] of [
+    for (const [socket, peer] of [
       [client, server],
       [server, client],
     ] as const) {
-      sockets.add(one);
-      const end = (): unknown => other.destroy();
-      one
+      sockets.add(socket);
+      const end = (): unknown => peer.destroy();
+      socket
         .on('error', end)
         .on('close', () => (endDelayMs === undefined ? end() : setTimeout(end, endDelayMs)));
     }

@@ -56,9 +56,9 @@ const REFUSING: Authenticator = {
 
 /** Starts a test server. It is closed when the test ends. */
 export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
-  const { limits = {}, times = {}, tls, reflection = true, authenticator = REFUSING, ...given } = options;
-  const { mostStreamingCalls, observeStreaming, onConnectionError } = given;
-  const { address = '127.0.0.1:0', handle = echo } = given;
+  const { limits = {}, times = {}, tls, reflection = true, authenticator = REFUSING, ...more } = options;
+  const { mostStreamingCalls, observeStreaming, onConnectionError } = more;
+  const { address = '127.0.0.1:0', handle = echo } = more;
   const log: Record<string, unknown>[] = [];
   const logger = pino(
     { level: 'debug' },
@@ -103,7 +103,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       while (waiting.length < calls) await new Promise<void>((resolve) => (notice = resolve));
     },
     answer() {
-      for (const each of waiting.splice(0)) each();
+      for (const answerCall of waiting.splice(0)) answerCall();
     },
   };
 }

@@ -124,7 +124,7 @@ function clusterOptions({ group, part, whole }: NodePorts, provider: string): st
     '--wsrep-on=ON',
     `--wsrep-provider=${provider}`,
     `--wsrep-provider-options=${Object.entries(options)
-      .map((each) => each.join('='))
+      .map((option) => option.join('='))
       .join(';')}`,
     '--wsrep-cluster-name=route-registry-test',
     `--wsrep-node-address=127.0.0.1:${group}`,

@@ -100,10 +100,10 @@ describe('the alerts', () => {
     const { tests } = yaml(RULE_TESTS) as {
       tests: { alert_rule_test: { alertname: string; exp_alerts?: unknown[] }[] }[];
     };
-    const cases = tests.flatMap((each) => each.alert_rule_test);
+    const cases = tests.flatMap((unit) => unit.alert_rule_test);
     const names = alerts.map(({ alert }) => alert).sort();
     const tested = (fires: boolean): string[] => {
-      const some = cases.filter((each) => (each.exp_alerts !== undefined) === fires);
+      const some = cases.filter((tested) => (tested.exp_alerts !== undefined) === fires);
       return [...new Set(some.map(({ alertname }) => alertname))].sort();
     };
     expect(tested(true)).toEqual(names);
@@ -136,7 +136,7 @@ it(
     ];
     const missing = async (): Promise<unknown[]> => {
       await prometheus.callService();
-      const found = await Promise.all(queries.map(([, each]) => prometheus.query(unconditional(each))));
+      const found = await Promise.all(queries.map(([, query]) => prometheus.query(unconditional(query))));
       return queries.filter((_, index) => found[index]?.length === 0);
     };
     await expect.poll(missing, { timeout: START_MS, interval: 200 }).toEqual([]);

@@ -61,7 +61,7 @@ it('each block of commands in docs/operations.md is run here, or is listed as on
   expect(untested).toHaveLength(ELSEWHERE.length);
   for (const [i, beginning] of ELSEWHERE.entries()) expect(untested[i]?.startsWith(beginning)).toBe(true);
   const source = readFileSync(import.meta.filename, 'utf8');
-  for (const [, mark] of blocks.filter(([, each]) => each !== undefined))
+  for (const [, mark] of blocks.filter(([, found]) => found !== undefined))
     expect(source).toContain(`commands('${/tested: ([a-z-]+)/.exec(mark ?? '')?.[1] ?? ''}')`);
 });
 
@@ -119,14 +119,16 @@ describe('the commands of docs/operations.md', needs('sqlite3', 'mysql', 'mysqld
         '\n',
       );
       const statements = [
-        ...names.map((each) => create.replace('routes', each)),
+        ...names.map((database) => create.replace('routes', database)),
         user.replace('routes', name),
-        ...names.map((each) => grant.replace('routes.*', `${each}.*`).replace("'routes'", `'${name}'`)),
+        ...names.map((database) =>
+          grant.replace('routes.*', `${database}.*`).replace("'routes'", `'${name}'`),
+        ),
       ];
       for (const statement of statements) await administrator.raw(statement);
       onTestFinished(async () => {
         await administrator.raw(`DROP USER '${name}'@'%'`);
-        for (const each of names) await administrator.raw(`DROP DATABASE ${each}`);
+        for (const database of names) await administrator.raw(`DROP DATABASE ${database}`);
         await administrator.destroy();
         await database.drop();
       });

@@ -76,8 +76,8 @@ describe('the unit', () => {
 async function startUnit(files: Readonly<Record<string, string>>): Promise<Program> {
   const programs = programsOfTest();
   const set = (await directive('SetCredential')).map((line) => line.split(':') as [string, string]);
-  const given = { ...Object.fromEntries(set), 'database-url': 'sqlite:routes.db', ...files };
-  for (const [name, content] of Object.entries(given))
+  const credentials = { ...Object.fromEntries(set), 'database-url': 'sqlite:routes.db', ...files };
+  for (const [name, content] of Object.entries(credentials))
     await writeFile(join(programs.folder, name), content.replaceAll('\\n', '\n'));
   const own = Object.entries(await environment()).map(
     ([name, value]) => [name, value.replace('%d', programs.folder)] as const,

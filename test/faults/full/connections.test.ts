@@ -107,8 +107,11 @@ it.each([
     return socket;
   });
   expect(live).toBe(MEASURED);
-  const each = (most - before) / MEASURED;
-  const all = before + each * MOST;
-  figure(`a connection, ${kind}`, { KiB: each * 1_024, 'RSS MiB with as many as there may be': all });
+  const perConnection = (most - before) / MEASURED;
+  const all = before + perConnection * MOST;
+  figure(`a connection, ${kind}`, {
+    KiB: perConnection * 1_024,
+    'RSS MiB with as many as there may be': all,
+  });
   expect(all).toBeLessThan(MEMORY_MIB);
 });

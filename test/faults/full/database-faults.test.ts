@@ -91,7 +91,7 @@ it.each(FAULTS)(
     });
     expect.soft(ledger).toMatchObject({ lost: 0, doubled: 0 });
     expect.soft(withIds).toMatchObject({ acknowledged: insisting.creates.length, lost: 0, doubled: 0 });
-    expect.soft(Object.keys(bad).filter((each) => !OUTAGE.includes(each))).toEqual([]);
+    expect.soft(Object.keys(bad).filter((end) => !OUTAGE.includes(end))).toEqual([]);
     expect.soft(ledger.acknowledged).toBeGreaterThan(0);
   },
 );
@@ -131,7 +131,7 @@ it(
       'back after ms': back,
       ...ledger,
     });
-    expect.soft(Object.keys(during.bad).filter((each) => !OUTAGE.includes(each))).toEqual([]);
+    expect.soft(Object.keys(during.bad).filter((end) => !OUTAGE.includes(end))).toEqual([]);
     expect.soft(Object.keys(during.bad)).not.toEqual([]);
     expect(ledger).toMatchObject({ lost: 0, doubled: 0 });
   },

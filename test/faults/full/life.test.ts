@@ -278,7 +278,7 @@ it(
       return [
         counted(metrics, 'grpc_server_handled_total', 'grpc_code', 'grpc'),
         counted(metrics, 'http_server_request_duration_seconds_count', 'http_response_status_code', 'rest'),
-      ].map((each) => Object.fromEntries(each));
+      ].map((counts) => Object.fromEntries(counts));
     };
     const shown = (counts: Map<string, number>): string =>
       JSON.stringify(Object.fromEntries([...counts].sort()));
@@ -293,7 +293,7 @@ it(
       'files, last third': handles.last,
     };
     figure('a mixed life', measured);
-    await expect.poll(read).toEqual([calls, requests].map((each) => Object.fromEntries(each)));
+    await expect.poll(read).toEqual([calls, requests].map((counts) => Object.fromEntries(counts)));
     expect([...calls.keys()]).toEqual(
       expect.arrayContaining(['cancelled', 'deadlineexceeded', 'aborted', 'resourceexhausted']),
     );

@@ -40,7 +40,7 @@ describe('with a database that is 200 ms away', needs('mariadbd'), () => {
     const stored = await storedNumbers(url);
     const statuses = [...Buffer.from(result.statuses, 'base64')];
     const storedWith = (code: number): number =>
-      statuses.filter((each, i) => each === code && stored.has(result.first + i)).length;
+      statuses.filter((value, i) => value === code && stored.has(result.first + i)).length;
     const measured = {
       'peak/s': peak,
       'good/s': result.goodRate,
@@ -77,7 +77,7 @@ describe('with a database that is 200 ms away', needs('mariadbd'), () => {
     const other = new Callers({ ...service, each: 2, sub: 'other' });
     const { ends } = await flood;
     const { good, bad, p99Ms } = summary(await other.stop());
-    const refused = Object.values(bad).reduce((sum, each) => sum + each, 0);
+    const refused = Object.values(bad).reduce((sum, count) => sum + count, 0);
     figure('one caller floods, another goes on', {
       good,
       bad: JSON.stringify(bad),

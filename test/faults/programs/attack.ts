@@ -55,7 +55,7 @@ async function repeat(
 ): Promise<void> {
   const end = Date.now() + durationMs;
   while (Date.now() < end) {
-    for (const each of over) if (each.usable) act(each);
+    for (const connection of over) if (connection.usable) act(connection);
     await sleep(2);
   }
 }

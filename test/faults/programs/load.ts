@@ -105,10 +105,10 @@ function p99Of(times: readonly number[]): number {
 }
 
 function fieldsOf(
-  { target, operation, token: one, tokens = [one], timeoutMs }: Load,
+  { target, operation, token: onlyToken, tokens = [onlyToken], timeoutMs }: Load,
   connection: number,
 ): Field[] {
-  const token = tokens[connection % tokens.length] ?? one;
+  const token = tokens[connection % tokens.length] ?? onlyToken;
   const path = grpcPath(operation === 'get' ? 'get' : 'create');
   const fields: Field[] = [...grpcHead(path, target), ['authorization', `Bearer ${token}`]];
   if (timeoutMs !== undefined) fields.push(['grpc-timeout', `${timeoutMs}m`]);

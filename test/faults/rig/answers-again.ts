@@ -13,7 +13,9 @@ export async function answersAgainMs({ grpc, http }: ServiceProcess): Promise<nu
   const callers = new Callers({ grpc, http, each: 1 });
   const found = (): boolean =>
     (['grpc', 'rest'] as const).every((protocol) =>
-      callers.creates.some((each) => each.protocol === protocol && isGood(each.end) && each.ms < USUAL_MS),
+      callers.creates.some(
+        (create) => create.protocol === protocol && isGood(create.end) && create.ms < USUAL_MS,
+      ),
     );
   while (!found() && performance.now() - start < LIMIT_MS) await sleep(10);
   const elapsed = performance.now() - start;

@@ -147,6 +147,6 @@ export function summary(creates: readonly Create[]): {
 } {
   const good = creates.filter(({ end }) => isGood(end));
   const bad: Record<string, number> = {};
-  for (const { end } of creates.filter((each) => !isGood(each.end))) bad[end] = (bad[end] ?? 0) + 1;
+  for (const { end } of creates.filter((create) => !isGood(create.end))) bad[end] = (bad[end] ?? 0) + 1;
   return { good: good.length, bad, p99Ms: percentile(Float64Array.from(good, ({ ms }) => ms).sort(), 99) };
 }

@@ -171,7 +171,7 @@ export async function startDatabaseServer(): Promise<DatabaseServer> {
 async function connectionsTo(databaseUrl: string): Promise<Connection[]> {
   const attempts = Array.from({ length: FEW }, () => createConnection({ uri: databaseUrl }));
   const results = await Promise.allSettled(attempts);
-  return results.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
 }
 
 function nameOf(databaseUrl: string): string {

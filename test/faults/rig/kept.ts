@@ -66,7 +66,7 @@ export async function keptBeside(service: ServiceProcess, beside: Beside): Promi
   const { goal, durationMs, through = service, callers = 128, always } = beside;
   const round = async (odd: Partial<Load> | undefined, others: Partial<Load> = {}) => {
     const token = tokenFor({ sub: 'odd' });
-    const one = odd && runLoad(through, { connections: 1, durationMs, token, ...odd });
+    const oddLoad = odd && runLoad(through, { connections: 1, durationMs, token, ...odd });
     const { goodRate, sent, ends } = await runLoad(service, {
       connections: 8,
       callers,
@@ -74,7 +74,7 @@ export async function keptBeside(service: ServiceProcess, beside: Beside): Promi
       ...always,
       ...others,
     });
-    await one;
+    await oddLoad;
     return { goodRate, failed: sent - (ends[status.OK] ?? 0) };
   };
   let failed = 0;

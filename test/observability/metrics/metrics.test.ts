@@ -123,13 +123,13 @@ describe('the figures of caches and the connection pool', () => {
 });
 
 it('two services in one process count separately and share the metrics of the process', async () => {
-  const [one, other] = [new Metrics(), new Metrics()];
-  one.addSchemaVersion(1);
-  other.addSchemaVersion(2);
-  const [ofOne, ofOther] = [readMetrics(await one.text()), readMetrics(await other.text())];
-  expect(sumOf(ofOne, 'route_registry_schema_version')).toBe(1);
-  expect(sumOf(ofOther, 'route_registry_schema_version')).toBe(2);
-  expect(sumOf(ofOther, 'process_start_time_seconds')).toBe(sumOf(ofOne, 'process_start_time_seconds'));
+  const [first, second] = [new Metrics(), new Metrics()];
+  first.addSchemaVersion(1);
+  second.addSchemaVersion(2);
+  const [ofFirst, ofSecond] = [readMetrics(await first.text()), readMetrics(await second.text())];
+  expect(sumOf(ofFirst, 'route_registry_schema_version')).toBe(1);
+  expect(sumOf(ofSecond, 'route_registry_schema_version')).toBe(2);
+  expect(sumOf(ofSecond, 'process_start_time_seconds')).toBe(sumOf(ofFirst, 'process_start_time_seconds'));
 });
 
 it.each(['grpc', 'rest'])(

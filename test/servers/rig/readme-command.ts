@@ -22,9 +22,9 @@ export async function startReadmeCommand(
   const [, text] = /`npx transcoder (.*?)`/.exec(row) ?? [];
   if (text === undefined) throw new Error(`The README names no command for ${server}.`);
   const args = [...text.matchAll(/'([^']*)'|[^\s']+/g)].map(([whole, quoted]) => quoted ?? whole);
-  const given: Readonly<Record<string, string | undefined>> = {
+  const replacements: Readonly<Record<string, string | undefined>> = {
     '--target': target,
     '--descriptors': descriptors,
   };
-  return originOf(startCommand(...args.map((arg, at) => given[String(args[at - 1])] ?? arg)));
+  return originOf(startCommand(...args.map((arg, at) => replacements[String(args[at - 1])] ?? arg)));
 }
