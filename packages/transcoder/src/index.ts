@@ -10,7 +10,8 @@ export {
 export { entityTag, isCurrent } from './http/reply.js';
 export type { CacheFigures } from './http/reply-cache.js';
 export type { Exchange } from './http/exchange.js';
-export type { ForwardedHeaders, RenamedHeader, ResponseHeaders, UnfitValue } from './metadata.js';
+export type { ForwardedHeaders, RenamedHeader, UnfitValue } from './metadata/forwarded-headers.js';
+export type { ResponseHeaders } from './metadata/response-headers.js';
 export type { StreamEvents } from './http/stream-formats.js';
 export type { ErrorReply, HttpReply } from './http-reply.js';
 export type { JsonOptions } from './json/json-options.js';

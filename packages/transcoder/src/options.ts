@@ -1,12 +1,7 @@
 import { DEFAULT_HOOKS, type Hooks } from './hooks.js';
 import type { JsonOptions } from './json/json-options.js';
-import {
-  FORWARDED_HEADERS,
-  type ForwardedHeaders,
-  Forwarding,
-  ReplyHeaders,
-  type ResponseHeaders,
-} from './metadata.js';
+import { FORWARDED_HEADERS, type ForwardedHeaders, Forwarding } from './metadata/forwarded-headers.js';
+import { ReplyHeaders, type ResponseHeaders } from './metadata/response-headers.js';
 import {
   BYTES,
   checkedOptions,

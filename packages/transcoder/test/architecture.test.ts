@@ -9,7 +9,7 @@ testLayers({
     ['page'],
     ['transcoder.ts'],
     ['openapi'],
-    ['http', 'metadata.ts', 'options.ts'],
+    ['http', 'metadata', 'options.ts'],
     ['option-kinds.ts'],
     ['hooks.ts'],
     ['message'],

@@ -10,11 +10,10 @@ import {
   type ForwardedHeaders,
   Forwarding,
   type RenamedHeader,
-  ReplyHeaders,
-  type ResponseHeaders,
   type UnfitValue,
   unfitKey,
-} from '../metadata.js';
+} from '../metadata/forwarded-headers.js';
+import { ReplyHeaders, type ResponseHeaders } from '../metadata/response-headers.js';
 import type { CallMetadata } from '../upstream.js';
 
 /** The settings of the command, from its arguments. */

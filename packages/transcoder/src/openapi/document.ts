@@ -1,4 +1,4 @@
-import type { ForwardedHeaders } from '../metadata.js';
+import type { ForwardedHeaders } from '../metadata/forwarded-headers.js';
 import { checkedOptions, type Given, LIST, OBJECT } from '../option-kinds.js';
 import { optionsInForce } from '../options.js';
 import type { Binding } from '../template/binding.js';

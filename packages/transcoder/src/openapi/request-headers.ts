@@ -1,5 +1,5 @@
 import type { DescMethod } from '@bufbuild/protobuf';
-import type { ForwardedHeaders } from '../metadata.js';
+import type { ForwardedHeaders } from '../metadata/forwarded-headers.js';
 import type { SuccessRule } from '../template/success-rules.js';
 import type { HeaderFacts } from './description-options.js';
 import type { Parameter, Reference, Schema } from './open-api.js';

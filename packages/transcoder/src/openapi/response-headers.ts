@@ -1,5 +1,5 @@
 import type { DescMethod, JsonValue } from '@bufbuild/protobuf';
-import type { ResponseHeaders } from '../metadata.js';
+import type { ResponseHeaders } from '../metadata/response-headers.js';
 import type { SuccessRule } from '../template/success-rules.js';
 import type { HeaderFacts } from './description-options.js';
 import type { Header, Headers, Reference, Schema } from './open-api.js';

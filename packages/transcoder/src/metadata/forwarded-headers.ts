@@ -1,8 +1,8 @@
-import type { ServerResponse } from 'node:http';
-import type { HttpFailure } from './failures/failure.js';
-import { type CallMetadata, CONNECTION_KEYS, type ReplyMetadata, type UnaryReply } from './upstream.js';
-import { headersTooLarge, malformedHeader } from './http/head.js';
-import type { SentHeaders } from './http/sent-headers.js';
+import type { HttpFailure } from '../failures/failure.js';
+import { headersTooLarge, malformedHeader } from '../http/head.js';
+import type { SentHeaders } from '../http/sent-headers.js';
+import { isPrefix, newName, type Renaming, Renamings } from './renamings.js';
+import { type CallMetadata, CONNECTION_KEYS } from '../upstream.js';
 
 /** What to do with a forwarded header with characters other than printable ASCII, which gRPC metadata cannot carry. */
 export type UnfitValue =
@@ -37,53 +37,6 @@ export const FORWARDED_HEADERS: ForwardedHeaders = new Map([
   ['traceparent', 'drop'],
   ['tracestate', 'drop'],
 ]);
-
-/** What becomes of a name or, with a prefix, of all names that begin with it: another name or prefix. */
-interface Renaming {
-  /** A name, or a prefix with its `*`; `Renamings` keeps prefixes without. */
-  readonly from: string;
-  readonly to: string;
-}
-
-/** The entries for single names, by name, and those for prefixes, without their `*`, the longest first. */
-class Renamings<Entry extends Renaming> {
-  readonly single = new Map<string, Entry>();
-  readonly prefixes: Entry[] = [];
-
-  /** @throws Error with a one-sentence message if a prefix would become a single name. */
-  constructor(entries: Iterable<Entry>) {
-    for (const entry of entries) {
-      const { from, to } = entry;
-      if (!isPrefix(from)) {
-        this.single.set(from, entry);
-        continue;
-      }
-      if (!isPrefix(to))
-        throw new Error(`"${from}" stands for several names, and "${to}" for one; it must end in "*", too.`);
-      this.prefixes.push({ ...entry, from: from.slice(0, -1), to: to.slice(0, -1) });
-    }
-
-    this.prefixes.sort((one, other) => other.from.length - one.from.length);
-  }
-
-  /**
-   * The entry for the longest prefix of a name, which has something behind the prefix; undefined if there is none, or the
-   * name has an entry of its own.
-   */
-  prefixOf(name: string): Entry | undefined {
-    if (this.prefixes.length === 0 || this.single.has(name)) return undefined;
-    return this.prefixes.find(({ from }) => name.startsWith(from) && name !== from);
-  }
-}
-
-function isPrefix(name: string): boolean {
-  return name.endsWith('*');
-}
-
-/** What a name that begins with a prefix becomes. */
-function newName(name: string, { from, to }: Renaming): string {
-  return to + name.slice(from.length);
-}
 
 // The keys of metadata that gRPC allows (PROTOCOL-HTTP2.md).
 const KEY = /^[0-9a-z_.-]+$/;
@@ -224,95 +177,5 @@ export class Forwarding {
   #mayWrite({ to }: Forwarded, key: string): boolean {
     const longest = this.#writtenPrefixes.find((prefix) => key.startsWith(prefix));
     return longest === to && !this.#written.has(key) && unfitKey(key) === undefined;
-  }
-}
-
-/**
- * The metadata of replies to send as response headers: the name of a header by its lower-case metadata key. A key that
- * ends in `*` is a prefix, for all keys that begin with it and have no entry of their own; the longest one applies. The
- * name of its header ends in `*`, too, which stands for the rest of the key.
- *
- * A prefix sends no metadata of gRPC itself (`grpc-*`, `content-type`), and none as a header that Node, the transcoder or
- * another entry writes.
- */
-export type ResponseHeaders = ReadonlyMap<string, string>;
-
-/** The headers that metadata must not set. */
-const TAKEN: ReadonlySet<string> = new Set([
-  // Node writes or interprets these.
-  'connection',
-  'content-length',
-  'date',
-  'keep-alive',
-  'trailer',
-  'transfer-encoding',
-  // The transcoder writes these.
-  'accept-encoding',
-  'accept-patch',
-  'accept-post',
-  'allow',
-  'cache-control',
-  'content-type',
-  'etag',
-  'location',
-  'retry-after',
-  'vary',
-  'www-authenticate',
-  'x-request-id',
-]);
-
-// RFC 9110 5.6.2: what the name of a header is.
-const TOKEN = /^[\w!#$%&'*+\-.^`|~]+$/;
-
-// The values that a header can carry: Node throws for any other character, such as CR and LF.
-const FIT = /^[\x20-\x7e\x80-\xff]*$/;
-
-/** Makes response headers from the metadata of replies. */
-export class ReplyHeaders {
-  readonly #metadata: Renamings<Renaming>;
-  /** The headers of single keys, in lower case. */
-  readonly #names: ReadonlySet<string>;
-
-  /** @throws Error with a one-sentence message if a name is invalid, or is that of a header that metadata must not set */
-  constructor(headers: ResponseHeaders) {
-    this.#metadata = new Renamings([...headers].map(([from, to]) => ({ from, to })));
-    const names = [...this.#metadata.single.values()].map(({ to }) => to);
-    const misnamed = [...headers.values()].find((name) => !TOKEN.test(name));
-    if (misnamed !== undefined) throw new Error(`"${misnamed}" is not the name of a header.`);
-
-    const taken = names.find((name) => TAKEN.has(name.toLowerCase()));
-    if (taken !== undefined)
-      throw new Error(
-        `The header "${taken}" is written by the transcoder or by Node, and not from metadata.`,
-      );
-    this.#names = new Set(names.map((name) => name.toLowerCase()));
-  }
-
-  /**
-   * Adds the metadata of a reply to the response headers, one line for each value, and keeps what middleware has set.
-   * Values that a header cannot carry are left out, such as the bytes of a key that ends in `-bin`.
-   */
-  addTo(response: ServerResponse, { initialMetadata, trailers }: UnaryReply): void {
-    const prefixed = this.#prefixed(initialMetadata, trailers);
-    for (const { from, to } of [...this.#metadata.single.values(), ...prefixed]) {
-      const values = [...(initialMetadata?.get(from) ?? []), ...(trailers?.get(from) ?? [])];
-      for (const value of values) {
-        if (typeof value === 'string' && FIT.test(value)) response.appendHeader(to, value);
-      }
-    }
-  }
-
-  /** The keys that prefixes send, each with the name of its header. */
-  #prefixed(...sources: readonly (ReplyMetadata | undefined)[]): Renaming[] {
-    if (this.#metadata.prefixes.length === 0) return [];
-    const keys = new Set(sources.flatMap((metadata) => Object.keys(metadata?.getMap?.() ?? {})));
-    return [...keys].flatMap((from) => {
-      const prefix = this.#metadata.prefixOf(from);
-      if (prefix === undefined || from.startsWith('grpc-') || from === 'content-type') return [];
-      const to = newName(from, prefix);
-      const name = to.toLowerCase();
-      const isFree = !TAKEN.has(name) && !this.#names.has(name);
-      return TOKEN.test(to) && isFree ? [{ from, to }] : [];
-    });
   }
 }

@@ -2,15 +2,15 @@ import { createServer } from 'node:http';
 import { Metadata } from '@grpc/grpc-js';
 import express from 'express';
 import { describe, expect, it } from 'vitest';
-import { Code } from '../src/gen/google/rpc/code_pb.js';
-import { ReplyHeaders, type ResponseHeaders } from '../src/metadata.js';
-import { createTranscoder } from '../src/transcoder.js';
-import type { ReplyMetadata, UnaryReply } from '../src/upstream.js';
-import { httpRequest } from './support/http-request.js';
-import { libraryDescriptorSet } from './support/library-contract.js';
-import { MEMBER } from './support/library-server.js';
-import { openTranscoder } from './support/library-transcoder.js';
-import { listening } from './support/opening.js';
+import { Code } from '../../src/gen/google/rpc/code_pb.js';
+import { ReplyHeaders, type ResponseHeaders } from '../../src/metadata/response-headers.js';
+import { createTranscoder } from '../../src/transcoder.js';
+import type { ReplyMetadata, UnaryReply } from '../../src/upstream.js';
+import { httpRequest } from '../support/http-request.js';
+import { libraryDescriptorSet } from '../support/library-contract.js';
+import { MEMBER } from '../support/library-server.js';
+import { openTranscoder } from '../support/library-transcoder.js';
+import { listening } from '../support/opening.js';
 
 /** The headers of a response for a reply with metadata. */
 async function headersOf(

@@ -2,17 +2,17 @@ import type { JsonObject } from '@bufbuild/protobuf';
 import { type IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { sentHeaders } from '../src/http/sent-headers.js';
+import { sentHeaders } from '../../src/http/sent-headers.js';
 import {
   FORWARDED_HEADERS,
   type ForwardedHeaders,
   Forwarding,
   type RenamedHeader,
   type UnfitValue,
-} from '../src/metadata.js';
-import { httpRequest } from './support/http-request.js';
-import { MEMBER } from './support/library-server.js';
-import { openTranscoder } from './support/library-transcoder.js';
+} from '../../src/metadata/forwarded-headers.js';
+import { httpRequest } from '../support/http-request.js';
+import { MEMBER } from '../support/library-server.js';
+import { openTranscoder } from '../support/library-transcoder.js';
 
 type Headers = Readonly<Record<string, readonly string[]>>;
 

@@ -1,0 +1,93 @@
+import type { ServerResponse } from 'node:http';
+import { newName, type Renaming, Renamings } from './renamings.js';
+import type { ReplyMetadata, UnaryReply } from '../upstream.js';
+
+/**
+ * The metadata of replies to send as response headers: the name of a header by its lower-case metadata key. A key that
+ * ends in `*` is a prefix, for all keys that begin with it and have no entry of their own; the longest one applies. The
+ * name of its header ends in `*`, too, which stands for the rest of the key.
+ *
+ * A prefix sends no metadata of gRPC itself (`grpc-*`, `content-type`), and none as a header that Node, the transcoder or
+ * another entry writes.
+ */
+export type ResponseHeaders = ReadonlyMap<string, string>;
+
+/** The headers that metadata must not set. */
+const TAKEN: ReadonlySet<string> = new Set([
+  // Node writes or interprets these.
+  'connection',
+  'content-length',
+  'date',
+  'keep-alive',
+  'trailer',
+  'transfer-encoding',
+  // The transcoder writes these.
+  'accept-encoding',
+  'accept-patch',
+  'accept-post',
+  'allow',
+  'cache-control',
+  'content-type',
+  'etag',
+  'location',
+  'retry-after',
+  'vary',
+  'www-authenticate',
+  'x-request-id',
+]);
+
+// RFC 9110 5.6.2: what the name of a header is.
+const TOKEN = /^[\w!#$%&'*+\-.^`|~]+$/;
+
+// The values that a header can carry: Node throws for any other character, such as CR and LF.
+const FIT = /^[\x20-\x7e\x80-\xff]*$/;
+
+/** Makes response headers from the metadata of replies. */
+export class ReplyHeaders {
+  readonly #metadata: Renamings<Renaming>;
+  /** The headers of single keys, in lower case. */
+  readonly #names: ReadonlySet<string>;
+
+  /** @throws Error with a one-sentence message if a name is invalid, or is that of a header that metadata must not set */
+  constructor(headers: ResponseHeaders) {
+    this.#metadata = new Renamings([...headers].map(([from, to]) => ({ from, to })));
+    const names = [...this.#metadata.single.values()].map(({ to }) => to);
+    const misnamed = [...headers.values()].find((name) => !TOKEN.test(name));
+    if (misnamed !== undefined) throw new Error(`"${misnamed}" is not the name of a header.`);
+
+    const taken = names.find((name) => TAKEN.has(name.toLowerCase()));
+    if (taken !== undefined)
+      throw new Error(
+        `The header "${taken}" is written by the transcoder or by Node, and not from metadata.`,
+      );
+    this.#names = new Set(names.map((name) => name.toLowerCase()));
+  }
+
+  /**
+   * Adds the metadata of a reply to the response headers, one line for each value, and keeps what middleware has set.
+   * Values that a header cannot carry are left out, such as the bytes of a key that ends in `-bin`.
+   */
+  addTo(response: ServerResponse, { initialMetadata, trailers }: UnaryReply): void {
+    const prefixed = this.#prefixed(initialMetadata, trailers);
+    for (const { from, to } of [...this.#metadata.single.values(), ...prefixed]) {
+      const values = [...(initialMetadata?.get(from) ?? []), ...(trailers?.get(from) ?? [])];
+      for (const value of values) {
+        if (typeof value === 'string' && FIT.test(value)) response.appendHeader(to, value);
+      }
+    }
+  }
+
+  /** The keys that prefixes send, each with the name of its header. */
+  #prefixed(...sources: readonly (ReplyMetadata | undefined)[]): Renaming[] {
+    if (this.#metadata.prefixes.length === 0) return [];
+    const keys = new Set(sources.flatMap((metadata) => Object.keys(metadata?.getMap?.() ?? {})));
+    return [...keys].flatMap((from) => {
+      const prefix = this.#metadata.prefixOf(from);
+      if (prefix === undefined || from.startsWith('grpc-') || from === 'content-type') return [];
+      const to = newName(from, prefix);
+      const name = to.toLowerCase();
+      const isFree = !TAKEN.has(name) && !this.#names.has(name);
+      return TOKEN.test(to) && isFree ? [{ from, to }] : [];
+    });
+  }
+}
