@@ -73,22 +73,22 @@ export interface GrpcUpstream extends Required<Upstream> {
  *   `ipv4:host:port,host:port`. Calls are spread evenly over all its addresses.
  * @throws Error with a one-sentence message if an option is unknown, missing or of another kind.
  */
-export function grpcUpstream(target: string, given: GrpcUpstreamOptions): GrpcUpstream {
+export function grpcUpstream(target: string, options: GrpcUpstreamOptions): GrpcUpstream {
   const {
     credentials: first,
     maxReplyBytes = MAX_REPLY_BYTES,
     maxCallsOfCaller = Infinity,
     channelOptions,
-  } = checkedOptions(given, KINDS, ['credentials']);
+  } = checkedOptions(options, KINDS, ['credentials']);
   checkedOptions({ target }, { target: TEXT }, ['target']);
-  const options = {
+  const clientOptions = {
     ...CHANNEL_DEFAULTS,
     'grpc.max_receive_message_length': maxReplyBytes,
     ...channelOptions,
   };
   const figures = { leftRunning: 0, underWay: new CallCounts() };
   const open = (credentials: ChannelCredentials): Connections =>
-    new Connections(target, credentials, options, figures);
+    new Connections(target, credentials, clientOptions, figures);
   let current = open(first);
   let closed = false;
   /** Why a call is not made, as its reply; undefined if it is made. */

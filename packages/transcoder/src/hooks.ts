@@ -61,7 +61,7 @@ export interface RequestOutcome {
 /** The functions of an application that a transcoder calls, besides its guard and its upstream. All have defaults. */
 export interface Hooks {
   /** Returns the id of a request, given its `X-Request-Id` header. Default: a random UUID; the header is ignored. */
-  readonly requestIdOf: (given: string | undefined) => string;
+  readonly requestIdOf: (header: string | undefined) => string;
   /**
    * Calls `writing`, which writes a response, now or later in this turn of the event loop. Default: calls it at once.
    */
@@ -114,23 +114,23 @@ const REQUEST_ID = /^[ -~]+$/;
  * Returns hooks that do the same, but never throw or return a wrong value: what is done without the hook is done instead,
  * and the log has a line that names it. A fault in one of them neither fails the request nor ends the process.
  */
-export function faultless(given: Hooks) {
-  const log = faultlessLog(given.log);
+export function faultless(hooks: Hooks) {
+  const log = faultlessLog(hooks.log);
   const faulty = (hook: string) => (err: unknown) => {
     if (hook === 'mayLog' || mayLog('causes')) log.error({ hook, err }, 'hook failed');
   };
   const { now, requestIdOf } = DEFAULT_HOOKS;
   const isFlag = (value: unknown): boolean => typeof value === 'boolean';
   const isId = (value: unknown): boolean => typeof value === 'string' && REQUEST_ID.test(value);
-  const mayLog = faultlessHook(given.mayLog, isFlag, DEFAULT_HOOKS.mayLog, faulty('mayLog'));
+  const mayLog = faultlessHook(hooks.mayLog, isFlag, DEFAULT_HOOKS.mayLog, faulty('mayLog'));
   return {
     log,
     mayLog,
-    now: faultlessHook(given.now, Number.isFinite, now, faulty('now')),
-    requestIdOf: faultlessHook(given.requestIdOf, isId, requestIdOf, faulty('requestIdOf')),
-    write: faultlessHook(given.write, isAny, call, faulty('write')),
-    onUnknownType: faultlessHook(given.onUnknownType, isAny, ignore, faulty('onUnknownType')),
-    observer: joinObservers(given.observers, faulty('observers')),
+    now: faultlessHook(hooks.now, Number.isFinite, now, faulty('now')),
+    requestIdOf: faultlessHook(hooks.requestIdOf, isId, requestIdOf, faulty('requestIdOf')),
+    write: faultlessHook(hooks.write, isAny, call, faulty('write')),
+    onUnknownType: faultlessHook(hooks.onUnknownType, isAny, ignore, faulty('onUnknownType')),
+    observer: joinObservers(hooks.observers, faulty('observers')),
     /** Calls a listener of an upstream or a guard. */
     notify: faultlessHook(call, isAny, ignore, faulty('onCancelled')),
   };

@@ -12,8 +12,8 @@ export interface Kind {
 /** The kinds of options, by name. */
 export type Kinds = Readonly<Record<string, Kind>>;
 
-/** Options that are given: an undefined one is not. */
-export type Given<Options> = { [Name in keyof Options]: Exclude<Options[Name], undefined> };
+/** Options without undefined, which stands for an option that is not set. */
+export type Defined<Options> = { [Name in keyof Options]: Exclude<Options[Name], undefined> };
 
 const isObjectOrList = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null;
@@ -83,22 +83,22 @@ export function objectWith(...functions: readonly string[]): Kind {
  * @throws Error with a one-sentence message if an option does not exist, is of another kind, or is missing
  */
 export function checkedOptions<Options extends object>(
-  given: Options,
+  options: Options,
   kinds: Kinds,
   required: readonly string[] = [],
   holder = '',
-): Given<Options> {
-  if (!OBJECT.allows(given)) throw wrongKind('The options', OBJECT, given);
-  const set = Object.entries(given).filter(([, value]) => value !== undefined);
-  const missing = required.find((name) => !set.some(([each]) => each === name));
+): Defined<Options> {
+  if (!OBJECT.allows(options)) throw wrongKind('The options', OBJECT, options);
+  const set = Object.entries(options).filter(([, value]) => value !== undefined);
+  const missing = required.find((name) => !set.some(([setName]) => setName === name));
   if (missing !== undefined) throw new Error(`The option "${holder}${missing}" is required.`);
-  for (const [name, value] of Object.entries(given)) {
+  for (const [name, value] of Object.entries(options)) {
     const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined;
     if (kind === undefined) throw new Error(`There is no option "${holder}${name}".`);
     if (value !== undefined && !kind.allows(value))
       throw wrongKind(`The option "${holder}${name}"`, kind, value);
   }
-  return Object.fromEntries(set) as Given<Options>;
+  return Object.fromEntries(set) as Defined<Options>;
 }
 
 function wrongKind(what: string, { words }: Kind, value: unknown): Error {

@@ -7,7 +7,7 @@ import {
   checkedOptions,
   FLAG,
   FUNCTION,
-  type Given,
+  type Defined,
   objectWith,
   HEADER_TEXT,
   type Kind,
@@ -156,7 +156,7 @@ type WithoutDefault = 'services' | 'domain' | 'guard' | 'realm';
 /** Options with their defaults, and what becomes of the headers in both directions. */
 export interface OptionsInForce
   extends
-    Required<Given<Omit<TranscoderOptions, WithoutDefault | 'upstream'>>>,
+    Required<Defined<Omit<TranscoderOptions, WithoutDefault | 'upstream'>>>,
     Pick<TranscoderOptions, WithoutDefault> {
   readonly forwarding: Forwarding;
   readonly replyHeaders: ReplyHeaders;
@@ -170,7 +170,7 @@ export interface OptionsInForce
  *   header is invalid.
  */
 export function optionsInForce(
-  given: Omit<TranscoderOptions, 'upstream'>,
+  options: Omit<TranscoderOptions, 'upstream'>,
   required: readonly string[] = ['descriptorSet'],
 ): OptionsInForce {
   const defaults = {
@@ -192,15 +192,15 @@ export function optionsInForce(
     unsupported: 'refuse' as const,
     answeredLevel: 'debug' as const,
   };
-  const options = { ...defaults, ...DEFAULT_HOOKS, ...checkedOptions(given, OPTION_KINDS, required) };
-  checkedOptions(options.json, JSON_KINDS, [], 'json.');
-  const { basePath } = options;
+  const inForce = { ...defaults, ...DEFAULT_HOOKS, ...checkedOptions(options, OPTION_KINDS, required) };
+  checkedOptions(inForce.json, JSON_KINDS, [], 'json.');
+  const { basePath } = inForce;
   if (!BASE_PATH.test(basePath)) {
     throw new Error(`"${basePath}" is not a base path; "/" and a name are allowed, once or several times.`);
   }
   return {
-    ...options,
-    forwarding: new Forwarding(options.forwardedHeaders),
-    replyHeaders: new ReplyHeaders(options.responseHeaders),
+    ...inForce,
+    forwarding: new Forwarding(inForce.forwardedHeaders),
+    replyHeaders: new ReplyHeaders(inForce.responseHeaders),
   };
 }

@@ -84,18 +84,18 @@ function unknownTypes({ log, onUnknownType }: Pick<Hooks, 'log' | 'onUnknownType
  * @throws Error with a one-sentence message if an option is unknown, missing or of another kind, the base path or a header
  *   is invalid, or the contract cannot be served.
  */
-export function createTranscoder(given: TranscoderOptions): Transcoder {
-  const options = optionsInForce(given, ['descriptorSet', 'upstream']);
-  const hooks = faultless(options);
-  const { upstream } = given;
+export function createTranscoder(options: TranscoderOptions): Transcoder {
+  const inForce = optionsInForce(options, ['descriptorSet', 'upstream']);
+  const hooks = faultless(inForce);
+  const { upstream } = options;
   const serverStreams = upstream.serverStream !== undefined;
-  const contract = readContract(options.descriptorSet, { ...options, serverStreams });
+  const contract = readContract(inForce.descriptorSet, { ...inForce, serverStreams });
   for (const reason of contract.skipped) hooks.log.warn({ reason }, 'method skipped');
   const unknownType = unknownTypes(hooks);
-  const errors = new ErrorReplies({ ...contract, realm: options.realm ?? contract.domain, unknownType });
-  const parts = { ...options, upstream, now: hooks.now, unknownType };
+  const errors = new ErrorReplies({ ...contract, realm: inForce.realm ?? contract.domain, unknownType });
+  const parts = { ...inForce, upstream, now: hooks.now, unknownType };
   const dispatcher = new RequestDispatcher(contract, errors, parts);
-  const responder = new Responder({ ...options, ...hooks, errors, names: options.forwarding.names });
+  const responder = new Responder({ ...inForce, ...hooks, errors, names: inForce.forwarding.names });
   const transcode =
     (awaitsContinue: boolean): Transcoder['handler'] =>
     (request, response, next) => {

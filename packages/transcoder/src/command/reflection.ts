@@ -77,9 +77,9 @@ const KINDS = {
 } satisfies Record<keyof ReflectionOptions | 'signal', Kind>;
 
 /** @throws Error with a one-sentence message if an option is unknown, missing or of another kind */
-function checked<Given extends ReflectionOptions>(target: string, given: Given): Given {
+function reflectionOptions<Options extends ReflectionOptions>(target: string, options: Options): Options {
   checkedOptions({ target }, { target: TEXT }, ['target']);
-  return checkedOptions(given, KINDS, ['credentials']);
+  return checkedOptions(options, KINDS, ['credentials']);
 }
 
 const DEADLINE_MS = 10_000;
@@ -95,9 +95,9 @@ const RETRY_MS = 1_000;
  *   reflection, or if its contract has no services, is inconsistent or is too large; an Error if an option is unknown,
  *   missing or of another kind.
  */
-export async function reflect(target: string, given: ReflectionOptions): Promise<ReflectedContract> {
-  const { deadlineMs = DEADLINE_MS, metadata, types = [], ...options } = checked(target, given);
-  const client = open(target, options);
+export async function reflect(target: string, options: ReflectionOptions): Promise<ReflectedContract> {
+  const { deadlineMs = DEADLINE_MS, metadata, types = [], ...channel } = reflectionOptions(target, options);
+  const client = open(target, channel);
   try {
     return await takeContract(client, target, { deadlineMs, metadata, types });
   } finally {
@@ -115,7 +115,7 @@ export async function reflect(target: string, given: ReflectionOptions): Promise
  */
 export async function followContract(
   target: string,
-  given: ReflectionOptions & { readonly signal?: AbortSignal },
+  options: ReflectionOptions & { readonly signal?: AbortSignal },
   listener: ContractListener,
 ): Promise<void> {
   const {
@@ -123,10 +123,10 @@ export async function followContract(
     metadata,
     types = [],
     signal = new AbortController().signal,
-    ...options
-  } = checked(target, given);
+    ...channel
+  } = reflectionOptions(target, options);
   checkedOptions({ listener }, { listener: objectWith('contract', 'waiting', 'failed') }, ['listener']);
-  const client = open(target, options);
+  const client = open(target, channel);
   const wanted = new WantedTypes();
   const named = [...types];
   let taken: ReflectedContract | undefined;

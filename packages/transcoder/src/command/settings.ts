@@ -118,13 +118,13 @@ function hostName(text: string): string {
 
 /** The headers of requests that become metadata: those of every transcoder, too, but none that `fixed` has. */
 function forwardedHeaders(texts: readonly string[], fixed: CallMetadata): ForwardedHeaders {
-  const given = texts.map((text): [string, UnfitValue | RenamedHeader] => {
+  const entries = texts.map((text): [string, UnfitValue | RenamedHeader] => {
     const [name, key] = namesIn('forward', 'NAME[=KEY]', text);
     const lower = name.toLowerCase();
     const unfit = FORWARDED_HEADERS.get(lower) ?? 'refuse';
     return [lower, key === undefined ? unfit : { unfit: 'refuse', metadata: key.toLowerCase() }];
   });
-  const headers = new Map([...FORWARDED_HEADERS, ...given].filter(([name]) => !fixed.has(name)));
+  const headers = new Map([...FORWARDED_HEADERS, ...entries].filter(([name]) => !fixed.has(name)));
   named('forward', () => new Forwarding(headers));
   return headers;
 }

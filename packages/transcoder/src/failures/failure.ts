@@ -113,7 +113,7 @@ export function misfit(violations: Iterable<FieldViolation>): HttpFailure {
   return malformed('The request is not valid.', violations);
 }
 
-/** A request that does not match the contract: `REQUEST_MALFORMED` with the given violations. */
+/** A request that does not match the contract: `REQUEST_MALFORMED` with the violations. */
 export function malformed(message: string, violations: Iterable<FieldViolation> = []): HttpFailure {
   return new HttpFailure('REQUEST_MALFORMED', message, { violations });
 }

@@ -154,7 +154,7 @@ function preconditionFailed(): HttpFailure {
 // RFC 9110 8.8.3: the mark of a weak tag, and the quoted text.
 const TAG = /(W\/)?("[\x21\x23-\x7e\x80-\xff]*")/g;
 
-/** Whether a list of entity tags, or `*`, has a strong tag, by the given comparison (RFC 9110 8.8.3.2). */
+/** Whether a list of entity tags, or `*`, has a strong tag, by strong or weak comparison (RFC 9110 8.8.3.2). */
 function isListed(tag: string, list: string, comparison: 'strong' | 'weak'): boolean {
   if (list.trim() === '*') return true;
   return [...list.matchAll(TAG)].some(

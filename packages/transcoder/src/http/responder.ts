@@ -62,8 +62,8 @@ export class Responder {
     const reply = this.#reply(exchange, answer);
     if (reply instanceof Promise) {
       void reply.then(
-        (given) => {
-          this.#finishInTurn(exchange, given);
+        (lateReply) => {
+          this.#finishInTurn(exchange, lateReply);
         },
         (error: unknown) => {
           this.#finishInTurn(exchange, this.#failed(error, exchange));

@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 export type SentHeaders = ReadonlyMap<string, readonly string[]>;
 
 /**
- * Reads the headers with the given names: the lines that were sent or, for a header that the application has changed, set
+ * Reads the headers whose names are in `names`: the lines that were sent or, for a header that the application has changed, set
  * or deleted in `headers`, what it has there. Node's `headersDistinct` throws in releases such as 22.12 when a client sends a header named
  * `constructor`.
  */

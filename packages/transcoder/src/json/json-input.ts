@@ -136,7 +136,7 @@ export class StrictJson {
     return (json, found) => {
       if (!isObject(json)) return undefined;
       const target = reflect(message);
-      let names: GivenNames | undefined;
+      let names: NamesSoFar | undefined;
       for (const name of Object.keys(json)) {
         if (found.isFull) break;
         const value = json[name] as SentJson;
@@ -145,7 +145,7 @@ export class StrictJson {
           this.#readUnknown(name, value, found);
           continue;
         }
-        if (member.mayHaveRival) names ??= new GivenNames();
+        if (member.mayHaveRival) names ??= new NamesSoFar();
         const rival = names?.rivalOf(member, name, value);
         if (rival === undefined) readMember(target, member, value, found);
         else refuseBoth(found, member.field, rival);
@@ -233,15 +233,15 @@ export class StrictJson {
 
 const NO_BYTES = new Uint8Array();
 
-/** The names under which a JSON object has given fields, and members of oneofs, up to the member that is being read. */
-class GivenNames {
+/** The names under which a JSON object has fields, and members of oneofs, up to the member that is being read. */
+class NamesSoFar {
   readonly #names = new Map<DescField | DescOneof, string>();
 
   /**
-   * The name under which the object has given the same field, or another member of its oneof; undefined if it has not.
-   * Notes that it gives the field now.
+   * The name under which the object already has the same field, or another member of its oneof; undefined if it has
+   * neither. Notes that it has the field from now on.
    *
-   * @param name the name under which it does.
+   * @param name the name under which the object has the field.
    */
   rivalOf({ field, takesNull: hasNull }: Member, name: string, value: SentJson): string | undefined {
     // A null that is no value of the field gives its oneof nothing.
@@ -255,12 +255,12 @@ class GivenNames {
 
 function refuseBoth(found: Violations, { name }: DescField, rival: string): void {
   found.enter('field', name);
-  found.add(() => givenBoth(rival));
+  found.add(() => rivalDescription(rival));
   found.leave();
 }
 
 /** Describes the violation of a field that is not allowed beside another one. @param rival the name of that one, as sent */
-export function givenBoth(rival: string): string {
+export function rivalDescription(rival: string): string {
   return `Must be given without "${rival}"; got both.`;
 }
 

@@ -6,7 +6,7 @@ import { allowedValue, quoted } from '../fields/allowed-value.js';
 import { isObject, memberOf, type SentJson } from '../fields/json-value.js';
 import { fieldsByName, keyOf, messagesIn, shortened } from '../fields/message-fields.js';
 import { hasTextForm, hasTextValue, textValue } from '../fields/text-value.js';
-import { givenBoth, StrictJson } from '../json/json-input.js';
+import { rivalDescription, StrictJson } from '../json/json-input.js';
 import type { ReadingOptions } from '../json/json-options.js';
 import { GIVEN_AGAIN, MAX_DEPTH } from '../json/json-parser.js';
 import { Violations } from '../json/violations.js';
@@ -81,13 +81,14 @@ export class RequestMessages {
     { segments, query, body }: RequestParts,
     isBodyValid: boolean,
   ): Generator<FieldViolation, void> {
-    const given = givenByBody(binding, body);
+    const requestJson = requestJsonOf(binding, body);
     for (const variable of binding.variables) {
-      const violation = this.#setVariable(request, variable, segments, given, isBodyValid);
+      const violation = this.#setVariable(request, variable, segments, requestJson, isBodyValid);
       if (violation !== undefined) yield violation;
     }
-    for (const each of queryParameters(binding, query, this.#lenient, this.#isIgnored)) {
-      const violation = 'description' in each ? each : this.#setParameter(request, each, given);
+    for (const parameter of queryParameters(binding, query, this.#lenient, this.#isIgnored)) {
+      const isRefused = 'description' in parameter;
+      const violation = isRefused ? parameter : this.#setParameter(request, parameter, requestJson);
       if (violation !== undefined) yield violation;
     }
   }
@@ -96,7 +97,7 @@ export class RequestMessages {
     request: ReflectMessage,
     variable: BoundVariable,
     segments: readonly string[],
-    given: SentJson | undefined,
+    requestJson: SentJson | undefined,
     isBodyValid: boolean,
   ): FieldViolation | undefined {
     const { field, fieldPath } = variable;
@@ -106,18 +107,18 @@ export class RequestMessages {
     const value = textValue(field, text);
     if (value === undefined) return { field: name, description: notAllowed(field, text) };
 
-    if (!isIn(given, variable))
-      return refusedMember(request, variable, given) ?? this.#set(request, variable, name, value);
+    if (!isIn(requestJson, variable))
+      return refusedMember(request, variable, requestJson) ?? this.#set(request, variable, name, value);
     return isBodyValid ? this.#repeat(request, variable, name, value) : undefined;
   }
 
   #setParameter(
     request: ReflectMessage,
     parameter: QueryParameter,
-    given: SentJson | undefined,
+    requestJson: SentJson | undefined,
   ): FieldViolation | undefined {
     const { parents, field, key = '', name, value } = parameter;
-    const refused = refusedMember(request, parameter, given);
+    const refused = refusedMember(request, parameter, requestJson);
     if (refused !== undefined) return refused;
     if (field.fieldKind !== 'map')
       return this.#set(request, parameter, name, field.fieldKind === 'list' ? [value] : value);
@@ -199,14 +200,14 @@ function wrappersOf({ name, jsonName, message }: Extract<DescField, { fieldKind:
 }
 
 /** The JSON form of the request message, as far as the body gives it. */
-function givenByBody({ body }: Binding, json: SentJson | undefined): SentJson | undefined {
+function requestJsonOf({ body }: Binding, json: SentJson | undefined): SentJson | undefined {
   return typeof body === 'object' && json !== undefined ? { [body.jsonName]: json } : json;
 }
 
 /** Whether the JSON form of a request message gives a field a value. */
-function isIn(given: SentJson | undefined, { parents, field }: FieldTarget): boolean {
-  if (given === undefined) return false;
-  const value = [...parents, field].reduce(memberFor, given);
+function isIn(requestJson: SentJson | undefined, { parents, field }: FieldTarget): boolean {
+  if (requestJson === undefined) return false;
+  const value = [...parents, field].reduce(memberFor, requestJson);
   return value !== undefined && value !== null;
 }
 
@@ -219,21 +220,21 @@ function memberFor(json: SentJson | undefined, field: DescField): SentJson | und
  * The violation of a field that cannot be set, since it or a message that leads to it is a member of a oneof of which the
  * request has another member.
  *
- * @param given the JSON form of the request, as far as the body gives it.
+ * @param requestJson the JSON form of the request, as far as the body gives it.
  */
 function refusedMember(
   request: ReflectMessage,
   { parents, field }: FieldTarget,
-  given: SentJson | undefined,
+  requestJson: SentJson | undefined,
 ): FieldViolation | undefined {
   if (field.oneof === undefined && parents.every(({ oneof }) => oneof === undefined)) return undefined;
   const steps = [...parents, field];
   let holder = request;
-  let inBody = given;
+  let inBody = requestJson;
   for (const [index, step] of steps.entries()) {
     const rival = rivalOf(step, holder, inBody);
     if (rival !== undefined)
-      return { field: pathOf(steps.slice(0, index + 1)), description: givenBoth(rival) };
+      return { field: pathOf(steps.slice(0, index + 1)), description: rivalDescription(rival) };
     holder = holder.get(step) as ReflectMessage;
     inBody = memberFor(inBody, step);
   }

@@ -1,5 +1,5 @@
 import type { ForwardedHeaders } from '../metadata/forwarded-headers.js';
-import { checkedOptions, type Given, LIST, OBJECT } from '../option-kinds.js';
+import { checkedOptions, type Defined, LIST, OBJECT } from '../option-kinds.js';
 import { optionsInForce } from '../options.js';
 import type { Binding } from '../template/binding.js';
 import { successRules } from '../template/success-rules.js';
@@ -40,26 +40,30 @@ const MAX_BINDINGS = 10_000;
  * @throws Error with a one-sentence message, as `createTranscoder` does, or if there are facts about a message or field
  *   that the contract does not have.
  */
-export function describe(given: DescriptionOptions): OpenApi {
-  const { info, servers, security, comments, facts, headers, failures, ...transcoding } = given;
-  const described = { info, servers, security, comments, facts, headers, failures };
-  checkedOptions(described, DESCRIPTION_KINDS);
-  const options = optionsInForce(transcoding);
-  const { forwardedHeaders, json, standardMethods } = options;
-  const serverStreams = given.upstream === undefined || given.upstream.serverStream !== undefined;
-  const contract = readContract(options.descriptorSet, { ...options, serverStreams });
+export function describe(options: DescriptionOptions): OpenApi {
+  const { info, servers, security, comments, facts, headers, failures, ...transcoding } = options;
+  const descriptionOptions = { info, servers, security, comments, facts, headers, failures };
+  checkedOptions(descriptionOptions, DESCRIPTION_KINDS);
+  const inForce = optionsInForce(transcoding);
+  const { forwardedHeaders, json, standardMethods } = inForce;
+  const serverStreams = options.upstream === undefined || options.upstream.serverStream !== undefined;
+  const contract = readContract(inForce.descriptorSet, { ...inForce, serverStreams });
   const { registry, bindings, domain } = contract;
   const parts: SchemaParts = {
-    comments: new ContractComments(comments ?? sourceComments(options.descriptorSet), json.protoNames),
+    comments: new ContractComments(comments ?? sourceComments(inForce.descriptorSet), json.protoNames),
     facts: contractFacts(registry, facts),
     json,
     home: homeOf(contract),
     names: new Names(ERROR_SCHEMAS),
   };
   const schemas = new MessageSchemas(parts);
-  const requestHeaders = new RequestHeaders(forwardedHeaders, given.requestIdOf !== undefined, headers ?? {});
+  const requestHeaders = new RequestHeaders(
+    forwardedHeaders,
+    options.requestIdOf !== undefined,
+    headers ?? {},
+  );
   const responseHeaders = new DescribedHeaders(
-    options.responseHeaders,
+    inForce.responseHeaders,
     requestHeaders.requestId,
     headers ?? {},
   );
@@ -73,7 +77,7 @@ export function describe(given: DescriptionOptions): OpenApi {
     responseHeaders,
     errors,
     security: methods ?? {},
-    lenient: options.lenient,
+    lenient: inForce.lenient,
   });
   const paths = new Paths(
     operations,
@@ -82,7 +86,7 @@ export function describe(given: DescriptionOptions): OpenApi {
   );
   return {
     openapi: '3.1.1',
-    info: infoOf(parts, contract, info, [...policyOf(options), ...cutOf(bindings)]),
+    info: infoOf(parts, contract, info, [...policyOf(inForce), ...cutOf(bindings)]),
     // Beside the document, which a proxy may serve under a prefix of its own.
     servers: servers ?? [{ url: '.' }],
     security: requirements,
@@ -110,13 +114,13 @@ function homeOf({ bindings, domain }: Contract): string {
 function infoOf(
   { comments, home }: SchemaParts,
   { bindings, domain }: Contract,
-  given: DescriptionOptions['info'],
+  overrides: DescriptionOptions['info'],
   manners: readonly string[],
 ): Info {
   const version = home.slice(home.lastIndexOf('.') + 1);
   const services = new Set(bindings.map(({ method }) => method.parent));
   const own = [...services].filter(({ file }) => file.proto.package === home);
-  const info = { title: domain, version, description: comments.ofPackage(home, own), ...given };
+  const info = { title: domain, version, description: comments.ofPackage(home, own), ...overrides };
   const texts = [info.description, ...manners].filter((text) => text !== '');
   // Readers of OpenAPI expect a text, and many contracts have none.
   return {
@@ -131,7 +135,7 @@ function policyOf({
   responseHeaders,
   ignoredParameters,
 }: Required<
-  Given<Pick<DescriptionOptions, 'forwardedHeaders' | 'responseHeaders' | 'ignoredParameters'>>
+  Defined<Pick<DescriptionOptions, 'forwardedHeaders' | 'responseHeaders' | 'ignoredParameters'>>
 >): string[] {
   const passed = quotedList([...forwardedHeaders.keys()].filter((name) => name.endsWith('*')));
   const sent = quotedList([...responseHeaders].flatMap(([key, name]) => (key.endsWith('*') ? [name] : [])));

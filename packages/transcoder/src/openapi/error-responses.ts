@@ -48,11 +48,11 @@ export class ErrorResponses {
   /** The headers in which operations say what media type they accept. */
   readonly #accepting = new Set<string>();
 
-  /** @param given the failures of the server; undefined if they are unknown */
-  constructor(given: DescriptionOptions['failures'], headers: DescribedHeaders) {
-    this.#closed = given !== undefined;
+  /** @param failures those of the server; undefined if they are unknown */
+  constructor(failures: DescriptionOptions['failures'], headers: DescribedHeaders) {
+    this.#closed = failures !== undefined;
     this.#headers = headers;
-    const ofServer = Object.entries(given ?? {}).map(([reason, { code, everywhere = false }]) => ({
+    const ofServer = Object.entries(failures ?? {}).map(([reason, { code, everywhere = false }]) => ({
       reason,
       status: httpStatusOf(Code[code]),
       everywhere,

@@ -68,7 +68,7 @@ function acceptsGzip({ headers }: IncomingMessage): boolean {
   return Number(weights.get('gzip') ?? weights.get('*') ?? 0) > 0;
 }
 
-/** Returns a function that calls the given one the first time, and returns the same value again. */
+/** Returns a function that calls `make` the first time, and returns the same value again. */
 export function once<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | undefined;
   return () => (made ??= { value: make() }).value;

@@ -3,7 +3,7 @@ import { type Binding, bindingsOf, refuse, takesStream } from './binding.js';
 import { BindingTable } from './binding-table.js';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
 import { registryOf, servedServices } from './descriptor-set.js';
-import { givenRules, httpRuleOf } from './http-rules.js';
+import { httpRuleOf, rulesByMethod } from './http-rules.js';
 
 /** A contract, as it is read at startup. */
 export interface Contract {
@@ -69,8 +69,8 @@ export function readContract(
   const registry = registryOf(descriptorSet);
   const skipped = new Set<string>();
   const unserved = unsupported === 'skip' ? (sentence: string) => void skipped.add(sentence) : refuse;
-  const given = givenRules(registry, rules, unserved);
-  const ruleOf = (method: DescMethod): HttpRule | undefined => given.get(method) ?? httpRuleOf(method);
+  const replacements = rulesByMethod(registry, rules, unserved);
+  const ruleOf = (method: DescMethod): HttpRule | undefined => replacements.get(method) ?? httpRuleOf(method);
   const named = servedServices(registry, names);
   const services = named.filter(({ methods }) => methods.some(ruleOf));
   const bare = named.find(({ methods }) => !methods.some(ruleOf));

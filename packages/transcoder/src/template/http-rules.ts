@@ -23,20 +23,20 @@ export function httpRuleOf(method: DescMethod): HttpRule | undefined {
  * @param unserved called for each selector that names no method, with a sentence
  * @throws Error with a one-sentence message if one of them is not a rule
  */
-export function givenRules(
+export function rulesByMethod(
   registry: Registry,
   rules: readonly JsonObject[],
   unserved: Unserved,
 ): Map<DescMethod, HttpRule> {
-  const given = new Map<DescMethod, HttpRule>();
+  const byMethod = new Map<DescMethod, HttpRule>();
   const methods = methodsByName(registry);
   for (const [index, json] of rules.entries()) {
     const rule = ruleOf(json, `rules[${index}]`);
     const method = methods.get(rule.selector);
     if (method === undefined) unserved(`rules[${index}]: the contract has no method "${rule.selector}".`);
-    else given.set(method, rule);
+    else byMethod.set(method, rule);
   }
-  return given;
+  return byMethod;
 }
 
 /** A rule in ProtoJSON. @param place what an error calls it */
