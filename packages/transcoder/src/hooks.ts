@@ -200,19 +200,19 @@ function joinObservers(
 type Observation = Omit<RequestObservation, 'end'> & { end(outcome: RequestOutcome): unknown };
 
 class JoinedObservation implements RequestObservation {
-  readonly #all: readonly Observation[];
+  readonly #observations: readonly Observation[];
   readonly #attempt: typeof call;
 
-  constructor(all: readonly Observation[], attempt: typeof call) {
-    this.#all = all;
+  constructor(observations: readonly Observation[], attempt: typeof call) {
+    this.#observations = observations;
     this.#attempt = attempt;
   }
 
   get metadata(): RequestObservation['metadata'] {
     let joined: RequestObservation['metadata'];
-    for (const each of this.#all)
+    for (const observation of this.#observations)
       this.#attempt(() => {
-        const { metadata } = each;
+        const { metadata } = observation;
         if (metadata !== undefined) joined = new Map([...(joined ?? []), ...metadata]);
       });
     return joined;
@@ -220,11 +220,12 @@ class JoinedObservation implements RequestObservation {
 
   get fields(): RequestObservation['fields'] {
     let joined: RequestObservation['fields'];
-    for (const each of this.#all) this.#attempt(() => (joined = { ...joined, ...each.fields }));
+    for (const observation of this.#observations)
+      this.#attempt(() => (joined = { ...joined, ...observation.fields }));
     return joined;
   }
 
   end(outcome: RequestOutcome): void {
-    for (const each of this.#all) this.#attempt(() => each.end(outcome));
+    for (const observation of this.#observations) this.#attempt(() => observation.end(outcome));
   }
 }

@@ -175,10 +175,10 @@ function open(
   });
 }
 
-function areEqual(one: ReflectedContract, other: ReflectedContract): boolean {
+function areEqual(contract: ReflectedContract, other: ReflectedContract): boolean {
   return (
-    Buffer.compare(one.descriptorSet, other.descriptorSet) === 0 &&
-    one.services.join() === other.services.join()
+    Buffer.compare(contract.descriptorSet, other.descriptorSet) === 0 &&
+    contract.services.join() === other.services.join()
   );
 }
 

@@ -105,7 +105,7 @@ function milliseconds(option: Option, text: string): number {
 const OMITTED = ['nothing', 'unassigned', 'defaults'] as const;
 
 function omitOption(text: string): (typeof OMITTED)[number] {
-  const found = OMITTED.find((each) => each === text);
+  const found = OMITTED.find((choice) => choice === text);
   if (found === undefined)
     throw new Error(`--omit must be nothing, unassigned or defaults; got ${quoted(text)}.`);
   return found;
@@ -141,10 +141,10 @@ function responseHeaders(texts: readonly string[]): ResponseHeaders {
   return headers;
 }
 
-/** The two names in `ONE=OTHER`, of which the other may be absent; each may end in `*`. */
-function namesIn(option: Option, form: string, text: string): [one: string, other: string | undefined] {
-  const [, one, other] = /^([\w.-]*\*?)(?:=([\w.-]*\*?))?$/.exec(text) ?? [];
-  if (one && other !== '') return [one, other];
+/** The names in `FIRST=SECOND`, of which the second may be absent; each may end in `*`. */
+function namesIn(option: Option, form: string, text: string): [first: string, second: string | undefined] {
+  const [, first, second] = /^([\w.-]*\*?)(?:=([\w.-]*\*?))?$/.exec(text) ?? [];
+  if (first && second !== '') return [first, second];
   throw new Error(`--${option} must be ${form}, with names of headers; got ${quoted(text)}.`);
 }
 

@@ -104,8 +104,8 @@ function firstViolations(violations: Iterable<FieldViolation>): FieldViolation[]
   return first;
 }
 
-export function* concatenated(...all: readonly Iterable<FieldViolation>[]): Generator<FieldViolation> {
-  for (const each of all) yield* each;
+export function* concatenated(...lists: readonly Iterable<FieldViolation>[]): Generator<FieldViolation> {
+  for (const violations of lists) yield* violations;
 }
 
 /** The parts of a request do not form a request message of its method: `REQUEST_MALFORMED` with the violations. */

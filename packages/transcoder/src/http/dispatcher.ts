@@ -30,7 +30,7 @@ export class RequestDispatcher {
     const { basePath, json, lenient, maxRequests, now } = options;
     this.#contract = contract;
     this.#streams = new OpenStreams(options.maxStreams);
-    this.#templates = new Map(bindings.map((each) => [each, basePath + each.template.source]));
+    this.#templates = new Map(bindings.map((binding) => [binding, basePath + binding.template.source]));
     this.#parts = {
       ...options,
       errors,

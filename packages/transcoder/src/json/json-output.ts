@@ -156,7 +156,7 @@ export class JsonOutput {
     }
     const fields = message.fields
       .map((field) => this.#fieldAmendment(field))
-      .filter((each) => each !== undefined);
+      .filter((amendment) => amendment !== undefined);
     const renamed = new Map(
       message.fields
         .map((field) => [this.#nameOf(field), writtenName(field, this.#protoNames)] as const)
@@ -236,7 +236,7 @@ function inOrder(json: JsonValue): JsonValue {
 }
 
 function sortedEntries(json: JsonObject): [string, JsonValue][] {
-  return Object.entries(json).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.entries(json).sort(([key], [otherKey]) => (key < otherKey ? -1 : 1));
 }
 
 const unchanged: Amendment = (json) => json;

@@ -121,7 +121,9 @@ export class Forwarding {
     const names = new Set(['host', 'content-type', ...single.keys()]);
     const isRead = (name: string): boolean => names.has(name) || this.#headers.prefixOf(name) !== undefined;
     this.names = prefixes.length === 0 ? names : { has: isRead };
-    this.#writtenPrefixes = prefixes.map(({ to }) => to).sort((one, other) => other.length - one.length);
+    this.#writtenPrefixes = prefixes
+      .map(({ to }) => to)
+      .sort((prefix, other) => other.length - prefix.length);
   }
 
   #checked(from: string, entry: UnfitValue | RenamedHeader): Forwarded {

@@ -23,7 +23,7 @@ export class Renamings<Entry extends Renaming> {
       this.prefixes.push({ ...entry, from: from.slice(0, -1), to: to.slice(0, -1) });
     }
 
-    this.prefixes.sort((one, other) => other.from.length - one.from.length);
+    this.prefixes.sort((prefix, other) => other.from.length - prefix.from.length);
   }
 
   /**

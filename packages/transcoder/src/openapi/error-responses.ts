@@ -73,7 +73,9 @@ export class ErrorResponses {
    */
   of(verb: string, reasons: ReadonlySet<string>): Responses {
     const met = STATUSES.filter((status) =>
-      this.#failures.some((each) => each.status === status && (each.everywhere || reasons.has(each.reason))),
+      this.#failures.some(
+        (failure) => failure.status === status && (failure.everywhere || reasons.has(failure.reason)),
+      ),
     );
     for (const status of met) this.#used.add(status);
     if (met.includes(415)) this.#accepting.add(verb === 'PATCH' ? 'Accept-Patch' : 'Accept-Post');
@@ -99,7 +101,7 @@ export class ErrorResponses {
   }
 
   #response(status: number): Response {
-    const met = this.#failures.filter((each) => each.status === status);
+    const met = this.#failures.filter((failure) => failure.status === status);
     const reasons = [...new Set(met.map(({ reason }) => `\`${reason}\``))].join(', ');
     const others = this.#closed ? '' : ', or a reason of the service';
     return {
@@ -124,8 +126,8 @@ export class ErrorResponses {
   }
 }
 
-function optional(each: Header): Header {
-  return { ...each, required: false };
+function optional(requiredHeader: Header): Header {
+  return { ...requiredHeader, required: false };
 }
 
 function reference(name: string) {

@@ -90,7 +90,7 @@ function codeNames(): string[] {
   const codes = Object.entries(Code).filter((entry): entry is [string, Code] => typeof entry[1] === 'number');
   return codes
     .filter(([, code]) => code !== Code.OK)
-    .sort(([, one], [, other]) => one - other)
+    .sort(([, code], [, otherCode]) => code - otherCode)
     .map(([name]) => name);
 }
 

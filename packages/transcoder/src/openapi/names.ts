@@ -19,7 +19,7 @@ export class Names {
     const known = this.#names.get(owner);
     if (known !== undefined) return known;
     const [last] = candidates.slice(-1);
-    const name = candidates.find((each) => !this.#taken.has(each)) ?? this.#numbered(String(last));
+    const name = candidates.find((candidate) => !this.#taken.has(candidate)) ?? this.#numbered(String(last));
     this.#taken.add(name);
     this.#names.set(owner, name);
     return name;

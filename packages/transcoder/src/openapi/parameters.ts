@@ -59,9 +59,11 @@ export class Parameters {
     );
     this.#steps += steps;
     const parameters = paths.flatMap((path): Parameter[] => {
-      const name = path.map((each) => this.#schemas.nameOf(each)).join('.');
+      const name = path.map((field) => this.#schemas.nameOf(field)).join('.');
       const parameters = path.slice(-1).map((field) => this.of(name, 'query', field));
-      return path.every(isRequired) ? parameters.map((each) => ({ ...each, required: true })) : parameters;
+      return path.every(isRequired)
+        ? parameters.map((parameter) => ({ ...parameter, required: true }))
+        : parameters;
     });
     return { parameters, note: isCut ? DEEPER : '' };
   }

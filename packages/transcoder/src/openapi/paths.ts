@@ -61,7 +61,7 @@ export class Paths {
     this.#services.add(method.parent);
     const tag = this.#tagOf(method.parent);
     for (const verb of binding.verb === '*' ? ANY_VERB : [binding.verb]) {
-      const key = VERBS.find((each) => each.toUpperCase() === verb);
+      const key = VERBS.find((name) => name.toUpperCase() === verb);
       if (key === undefined || item[key] !== undefined) continue;
       // GET implies HEAD.
       if (binding.verb === '*' && key === 'head') continue;

@@ -98,7 +98,7 @@ export class RequestHeaders {
     parameters: Parameters,
   ): (Parameter | Reference)[] {
     const ofFields = this.#ofFields.flatMap(([name, header]) => {
-      const field = method.input.fields.find((each) => each.name === name);
+      const field = method.input.fields.find((inputField) => inputField.name === name);
       if (field === undefined) return [];
       const parameter = parameters.of(header.name, 'header', field);
       const description = header.description ?? `The same as \`${field.name}\`, as a header.`;

@@ -104,7 +104,7 @@ export class DescribedHeaders {
   /** The headers that depend on a field of the request. */
   ofFields({ input }: DescMethod): Headers {
     const own = this.#ofFields.filter(([field]) => input.fields.some(({ name }) => name === field));
-    return Object.fromEntries(own.map(([, name, each]) => [name, each]));
+    return Object.fromEntries(own.map(([, name, ownHeader]) => [name, ownHeader]));
   }
 
   /** The headers of streams. */

@@ -60,8 +60,8 @@ function replyWith(page: ReturnType<typeof representation>, { headers }: Incomin
 function acceptsGzip({ headers }: IncomingMessage): boolean {
   const codings = (headers['accept-encoding'] ?? '').toLowerCase().split(',');
   const weights = new Map(
-    codings.map((each) => {
-      const [coding = '', ...parameters] = each.split(';').map((part) => part.trim());
+    codings.map((entry) => {
+      const [coding = '', ...parameters] = entry.split(';').map((part) => part.trim());
       return [coding, parameters.find((part) => part.startsWith('q='))?.slice(2) ?? '1'] as const;
     }),
   );

@@ -139,11 +139,11 @@ function descend(root: Branch, segments: readonly Segment[]): Branch {
 
 /** The place behind `**` for templates with some number of further segments, created if necessary. */
 function suffixOf({ suffixes }: Branch, length: number): Branch {
-  const known = suffixes.find((each) => each.length === length);
+  const known = suffixes.find((candidate) => candidate.length === length);
   if (known !== undefined) return known.root;
   const suffix = { length, root: new Branch() };
   suffixes.push(suffix);
-  suffixes.sort((one, other) => other.length - one.length);
+  suffixes.sort((first, second) => second.length - first.length);
   return suffix.root;
 }
 

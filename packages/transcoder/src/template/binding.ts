@@ -74,11 +74,11 @@ export function bindingsOf(
   const bindings: Binding[] = [];
   // A rule may have no binding of its own, only additional ones.
   const own = rule.pattern.case === undefined && rule.additionalBindings.length > 0 ? [] : [rule];
-  for (const each of [...own, ...rule.additionalBindings]) {
+  for (const bindingRule of [...own, ...rule.additionalBindings]) {
     try {
-      if (each !== rule && each.additionalBindings.length > 0)
+      if (bindingRule !== rule && bindingRule.additionalBindings.length > 0)
         throw new Error('an additional binding has additional bindings of its own');
-      const binding = bindingOf(method, each);
+      const binding = bindingOf(method, bindingRule);
       refuseUnsupported(binding, serverStreams);
       bindings.push(binding);
     } catch (error) {
@@ -142,7 +142,7 @@ function patternOf({ pattern }: HttpRule): [verb: string, path: string] {
 }
 
 function topField(message: DescMessage, name: string): DescField {
-  const field = message.fields.find((each) => each.name === name);
+  const field = message.fields.find((candidate) => candidate.name === name);
   if (hasCustomJsonRepresentation(message)) {
     throw new Error(`${message.typeName} has a JSON form of its own, without the field "${name}"`);
   }

@@ -84,7 +84,7 @@ export function readContract(
       return rule === undefined ? [] : bindingsOf(method, rule, unserved, serverStreams);
     });
   const table = new BindingTable(
-    found.filter((each) => !takesStream(each)),
+    found.filter((binding) => !takesStream(binding)),
     unserved,
   );
   // Two of them may be bound to the same requests, which are refused either way.

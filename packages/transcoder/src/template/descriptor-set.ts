@@ -53,7 +53,7 @@ export function registryOf(bytes: Uint8Array): FileRegistry {
 function typesOf(set: FileDescriptorSet): FileRegistry {
   const names = new Set(set.file.map(({ name }) => name));
   for (const { name, dependency } of set.file) {
-    const missing = dependency.find((each) => !names.has(each));
+    const missing = dependency.find((importedName) => !names.has(importedName));
     if (missing !== undefined)
       throw new Error(
         `The descriptor set lacks ${missing}, which ${name} imports; \`protoc\` needs \`--include_imports\`.`,

@@ -69,7 +69,12 @@ export function parsePathTemplate(source: string): PathTemplate {
   if (repeated !== undefined) {
     throw new Error(`the path template "${source}" has the variable "${repeated}" twice`);
   }
-  return { source, segments, variables: variables.map((each) => fromEnd(each, segments)), customVerb };
+  return {
+    source,
+    segments,
+    variables: variables.map((variable) => fromEnd(variable, segments)),
+    customVerb,
+  };
 }
 
 /** The variable with its places counted from the end where they depend on how many segments `**` stands for. */
@@ -127,7 +132,7 @@ export function variableValue(variable: Variable, segments: readonly string[]): 
 export function expandPathTemplate(template: PathTemplate, values: readonly string[]): string {
   const parts: string[] = [];
   template.segments.forEach((segment, index) => {
-    const found = template.variables.findIndex((each) => spans(each, index, template.segments));
+    const found = template.variables.findIndex((candidate) => spans(candidate, index, template.segments));
     const variable = template.variables[found];
     const { [found]: value = '' } = values;
     if (variable === undefined) parts.push(segment);

@@ -25,7 +25,7 @@ export function unboundRules(descriptorSet: Uint8Array, services?: readonly stri
   const ignore = (): void => undefined;
   const rules = new Map(methods.map((method) => [method, httpRuleOf(method)]));
   const found = [...rules].flatMap(([method, rule]) =>
-    rule === undefined ? [] : bindingsOf(method, rule, ignore).filter((each) => !takesStream(each)),
+    rule === undefined ? [] : bindingsOf(method, rule, ignore).filter((binding) => !takesStream(binding)),
   );
   const served = new Set(new BindingTable(found, ignore).bindings.map(({ method }) => method));
   return methods

@@ -33,7 +33,7 @@ export async function linkFiles(
   for (const file of files) {
     const { dependency, name } = file;
     const imports = new Set(dependency);
-    const missing = dependency.filter((each) => !known.has(each));
+    const missing = dependency.filter((importedName) => !known.has(importedName));
     const whatIsMissing =
       missing.length === 0 ? '' : `; it lacks ${missing.join(' and ')}, which ${name} imports`;
     for await (const uses of slices.of(typeUses(file))) {

@@ -100,7 +100,7 @@ async function contractOf(
   }
 
   const ofGrpc = (name: string): number => Number(name.startsWith('grpc.'));
-  services.sort((one, other) => ofGrpc(one) - ofGrpc(other));
+  services.sort((service, other) => ofGrpc(service) - ofGrpc(other));
   return { descriptorSet, services, skipped };
 }
 

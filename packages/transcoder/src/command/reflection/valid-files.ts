@@ -44,8 +44,8 @@ export async function validFiles(known: KnownFiles, slices: TimeSlices): Promise
     const problem = problems.get(file);
     if (problem !== undefined) reasons.set(name, `${name} cannot be read, ${problem}`);
   }
-  for (const [name, [one, other]] of twice)
-    reasons.set(name, `the server defines ${name} twice, differently in ${one} and ${other}`);
+  for (const [name, [firstFile, secondFile]] of twice)
+    reasons.set(name, `the server defines ${name} twice, differently in ${firstFile} and ${secondFile}`);
 
   const links = await linkFiles(known.files, symbols, slices);
   const files = inOrder(known.files.filter((file) => !problems.has(file)));
@@ -120,7 +120,7 @@ function pruneMessage(message: DescriptorProto, name: string, reasons: Reasons):
   for (const nested of message.nestedType) pruneMessage(nested, fullName(name, nested.name), reasons);
 }
 
-function keptIn(scope: string, reasons: Reasons): (each: { readonly name: string }) => boolean {
+function keptIn(scope: string, reasons: Reasons): (element: { readonly name: string }) => boolean {
   return ({ name }) => !reasons.has(fullName(scope, name));
 }
 
