@@ -35,7 +35,7 @@ export interface GrpcUpstreamOptions {
    */
   readonly credentials: ChannelCredentials;
   /**
-   * The maximum size of a response message, in bytes. A larger one becomes a 500, with a line in the log that names
+   * The maximum size of a response message, in bytes. A larger message becomes a 500, with a line in the log that names
    * this limit. Default: 4 MiB, as in gRPC. A message, its JSON value and its JSON text are in memory at the same time.
    */
   readonly maxReplyBytes?: number | undefined;
@@ -50,7 +50,7 @@ export interface GrpcUpstreamOptions {
 
 /** An upstream with its own connections. */
 export interface GrpcUpstream extends Required<Upstream> {
-  /** How many calls ran to their end in vain: their client had left, but the server could not be told of one more. */
+  /** How many calls ran to their end in vain: their client had left, but so many had that the server could not be told. */
   readonly leftRunning: number;
   /**
    * Switches to other credentials: later calls connect with them, and those in progress run to completion.

@@ -176,7 +176,7 @@ function faultlessLog(log: TranscoderLog): TranscoderLog {
 const UNOBSERVED: RequestObservation = { end: ignore };
 const isObservation = (value: RequestObservation): boolean => typeof value.end === 'function';
 
-/** Combines several observers. If they set the same metadata or field, the last one wins. */
+/** Combines several observers. If they set the same metadata or field, the last observer wins. */
 function joinObservers(
   observers: readonly RequestObserver[],
   faulty: (error: unknown) => void,

@@ -39,7 +39,7 @@ export const LIST: Kind = {
 };
 export const TEXTS: Kind = { allows: isTextual, words: 'an array or another iterable of strings' };
 export const MAP: Kind = { allows: (value) => value instanceof Map, words: 'a Map' };
-/** Also one of another realm, such as a Buffer in Jest's environments for browsers. */
+/** Also a Uint8Array of another realm, such as a Buffer in Jest's environments for browsers. */
 export const BYTES: Kind = { allows: isUint8Array, words: 'a Uint8Array' };
 export const MILLISECONDS: Kind = {
   allows: (value) => typeof value === 'number' && value > 0 && value <= LONGEST_TIMER_MS,

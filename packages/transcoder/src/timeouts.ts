@@ -1,4 +1,4 @@
-/** The longest delay of a Node timer, in milliseconds: 24.8 days. With a longer one, it would fire at once. */
+/** The longest delay of a Node timer, in milliseconds: 24.8 days. With a longer delay, a timer would fire at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const GRPC_TIMEOUT = /^(?=.*[1-9])(?<amount>[0-9]{1,8})(?<unit>[HMSmun])$/;
@@ -14,7 +14,7 @@ const UNITS_MS: ReadonlyMap<string | undefined, number> = new Map([
   ['n', 1e-6],
 ]);
 
-/** The time in a `grpc-timeout` (gRPC's PROTOCOL-HTTP2.md), in milliseconds; undefined unless it is one above zero. */
+/** The time in a `grpc-timeout` (gRPC's PROTOCOL-HTTP2.md), in milliseconds; undefined unless it is a time above zero. */
 export function readGrpcTimeout(text: string): number | undefined {
   const { amount, unit } = GRPC_TIMEOUT.exec(text)?.groups ?? {};
   const unitMs = UNITS_MS.get(unit);

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 const ending = new AbortController();
-// As the first process of a container, Node would ignore them. A second one ends it at once elsewhere.
+// As the first process of a container, Node would ignore these signals. Elsewhere, a second signal ends it at once.
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {
     ending.abort();

@@ -143,8 +143,8 @@ class Front {
   }
 
   /**
-   * Replaces the contract that is served. Requests and streams that are under way go on with the one that they began
-   * with, and with its bounds: a client whose requests bring up further types interrupts nobody.
+   * Replaces the contract that is served. Requests and streams that are under way go on with the contract that they
+   * began with, and with its bounds: a client whose requests bring up further types interrupts nobody.
    *
    * @param want is told the types that replies have and the contract lacks.
    */
@@ -284,7 +284,7 @@ function originOf({ address, port }: AddressInfo): string {
 type RequestFields = Partial<Record<'method' | 'path' | 'reason' | 'requestId', string | undefined>> &
   Partial<Record<'status' | 'ms', number | undefined>>;
 
-/** @param message stands for the status of a request without one */
+/** @param message stands for the status if a request has none */
 function requestLine({ method, path, status, reason, ms, requestId }: RequestFields, message = ''): string {
   const time = ms === undefined ? undefined : `${ms} ms`;
   const parts = [method, path, status ?? message, reason, time, requestId];

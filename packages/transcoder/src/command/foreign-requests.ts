@@ -11,7 +11,7 @@ interface Accepted {
 }
 
 /**
- * Whether a request comes from a page of another origin, or from one whose own host name resolves to this server (DNS
+ * Whether a request comes from a page of another origin, or from a page whose own host name resolves to this server (DNS
  * rebinding). Otherwise pages that a developer visits could call the server, and read its responses.
  *
  * Browsers send `Origin` with everything but plain GETs, such as those of images and links, and `Sec-Fetch-Site`

@@ -49,7 +49,7 @@ export interface ReflectionOptions {
 export interface ContractListener {
   /**
    * Called with the contract, at first and after each reconnection. `changed` tells whether it differs from the
-   * previous one, and is true the first time. If this throws an error, `failed` is called with it; the first time,
+   * previous contract, and is true the first time. If this throws an error, `failed` is called with it; the first time,
    * `followContract` rejects with it.
    *
    * @param want asks for a type that the contract lacks, by the type URL of a `google.protobuf.Any`. If the server has

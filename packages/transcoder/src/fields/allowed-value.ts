@@ -57,7 +57,7 @@ function allowedMessage(message: DescMessage): string {
   return wellKnown.get(message.typeName) ?? 'an object';
 }
 
-/** Words for a JSON value that is not allowed: the value if another one of its kind would be, otherwise its kind. */
+/** Words for a JSON value that is not allowed: the value if another of its kind would be allowed, otherwise its kind. */
 export function refusedValue(type: ValueType, json: SentJson): string {
   const { enum: names, message, scalar } = type;
   if (message !== undefined && isWrapperDesc(message)) return refusedValue(message.fields[0], json);

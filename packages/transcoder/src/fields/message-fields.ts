@@ -4,8 +4,8 @@ import type { ReflectMessage } from '@bufbuild/protobuf/reflect';
 const fieldsOfMessages = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
 
 /**
- * The fields of a message by their names in JSON, which are JSON names and proto names. A name that one field has as JSON
- * name and another one as proto name is that of the first.
+ * The fields of a message by their names in JSON, which are JSON names and proto names. If a name is the JSON
+ * name of one field and the proto name of another, it stands for the field with the JSON name.
  */
 export function fieldsByName(message: DescMessage): ReadonlyMap<string, DescField> {
   let fields = fieldsOfMessages.get(message);

@@ -110,7 +110,7 @@ const TIME =
 function time(text: string): string | undefined {
   const moment = TIME.exec(text)?.[1];
   if (moment === undefined) return undefined;
-  // JavaScript turns a day or hour that does not exist into another one, or into an invalid date.
+  // JavaScript turns a day or hour that does not exist into another day or hour, or into an invalid date.
   const date = new Date(`${moment}Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(moment) ? text : undefined;
 }

@@ -5,7 +5,7 @@ import { base64Bytes, double, int32, messageForms, numberForms, singlePrecision 
 /** The type of a field, or of one item or value of a repeated or map field; without members, that of any JSON value. */
 export type ValueType = Partial<Pick<DescField, 'enum' | 'message' | 'scalar'>>;
 
-/** Whether a value of the field, or an item of a repeated one, can be written as text in a URL. */
+/** Whether a value of the field, or an item of a repeated field, can be written as text in a URL. */
 export function hasTextForm(field: DescField): boolean {
   return field.fieldKind !== 'map' && hasTextValue(field);
 }

@@ -17,7 +17,7 @@ interface CallFigures {
 }
 
 /**
- * The channels made with the same credentials. A call goes to the first one that has room, and another is opened
+ * The channels made with the same credentials. A call goes to the first channel that has room, and another is opened
  * when none has: calls that wait in the server then never keep others from being sent.
  */
 export class Connections {

@@ -109,7 +109,7 @@ export class Exchange implements Cancellation {
   }
 
   /**
-   * To be called when the connection has closed: Node 20 and 22 do not close a response that waits for an earlier one.
+   * To be called when the connection has closed: Node 20 and 22 do not close a response that waits for an earlier response.
    */
   lose(): void {
     this.#isLost = true;

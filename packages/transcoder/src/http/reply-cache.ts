@@ -30,8 +30,8 @@ const TAKEN_OF_NEW = 8;
 /**
  * A cache of rendered replies, since rendering takes a fifth of the CPU time of a get from memory. It is by binding and
  * message: a reply follows from these alone, so that no entry becomes stale. It is asked only once the server has sent
- * the message, so it gives nobody what the server would not. All callers share it: one that reads many resources evicts
- * some of those of others, whose next replies are then rendered once more.
+ * the message, so it gives nobody what the server would not. All callers share it: a caller that reads many resources
+ * evicts replies to others, which are then rendered once more.
  *
  * Keys and bodies are strings with one character per byte: separate byte arrays would take several times as much memory.
  */

@@ -10,7 +10,7 @@ const SECONDS_ABOVE_ZERO = /^(?=.*[1-9])[0-9]+(?:\.[0-9]+)?$/;
 /**
  * The client's time limit, in milliseconds, from the header `Request-Timeout: <seconds>`; `Infinity` for none.
  *
- * @param lenient whether the header `Grpc-Timeout` may also set one; the shorter applies.
+ * @param lenient whether the header `Grpc-Timeout` may also set a time limit; the shorter applies.
  * @throws HttpFailure `REQUEST_MALFORMED` if a header is not a time above zero.
  */
 export function requestTimeoutMs(headers: IncomingHttpHeaders, lenient: boolean): number {

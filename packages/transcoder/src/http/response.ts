@@ -75,7 +75,7 @@ function writeContent(
   return undefined;
 }
 
-/** Writes each chunk once the connection has accepted the previous one. */
+/** Writes each chunk once the connection has accepted the previous chunk. */
 async function writeEach(
   response: ServerResponse,
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -97,7 +97,7 @@ function hasEnded({ closed, writableEnded }: ServerResponse): boolean {
 }
 
 /**
- * Returns a function that writes content in pieces, each once the connection has accepted the previous one. A client
+ * Returns a function that writes content in pieces, each once the connection has accepted the previous piece. A client
  * that does not read then costs the memory of one piece; otherwise TLS would copy the whole content. The promise
  * resolves once all pieces are accepted or the connection has closed.
  */
@@ -157,8 +157,8 @@ function writeHead(
   // Middleware that replaces `writeHead`, such as a cache, looks for headers among those that are set.
   if (Object.hasOwn(response, 'writeHead')) response.setHeaders(new Map(Object.entries(headers)));
   response.writeHead(reply.status, headers);
-  // Without a socket, Node buffers this response behind an earlier one; it would put a head that is not flushed before a
-  // 100 that is already buffered.
+  // Without a socket, Node buffers this response behind an earlier response. A head that is not flushed would come before
+  // a 100 that is already buffered.
   if (response.socket === null) response.flushHeaders();
   return body;
 }

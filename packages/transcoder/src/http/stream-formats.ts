@@ -26,7 +26,7 @@ const WANTS_EVENTS =
 
 /** How Server-Sent Events are written. */
 export type StreamEvents =
-  /** The end is an event named `end`, a failure one named `failure`. */
+  /** The end is an event named `end`, a failure is an event named `failure`. */
   | 'named'
   /** The end is that of the response, a failure an event named `error`, for clients that take any other as a message. */
   | 'plain';

@@ -75,7 +75,7 @@ export class StreamedReply {
   async reply(): Promise<HttpReply> {
     const { format, onHeaders } = this.#parts;
     const coming = this.#next();
-    // Kept, since `#wake` is another one by the time of a later wait.
+    // Kept, since `#wake` is another function by the time of a later wait.
     const begin = this.#wake;
     void this.#stream.headers?.then((headers) => {
       this.#initialMetadata = headers;
@@ -174,7 +174,7 @@ export class StreamedReply {
     return { ...reply, reason: reply.reason ?? Code[codeOf(end.code)] };
   }
 
-  /** The error that ended the response, also one that came too late to be written; undefined for a success. */
+  /** The error that ended the response, also an error that came too late to be written; undefined for a success. */
   #brokenOff(): ErrorReply | undefined {
     const { open, exchange } = this.#parts;
     if (this.#lateError !== undefined || open.failure === undefined || exchange.response.writableFinished)
@@ -207,7 +207,7 @@ export class OpenStream implements Cancellation {
   /** Disconnects a client that does not read the end of the aborted stream. */
   #cut: NodeJS.Timeout | undefined;
 
-  /** @param open the open streams; this one leaves them when its response has ended. */
+  /** @param open the open streams; this stream leaves them when its response has ended. */
   constructor(exchange: Exchange, open: Set<OpenStream>) {
     this.#exchange = exchange;
     this.#open = open;
@@ -240,7 +240,7 @@ export class OpenStream implements Cancellation {
   /** Aborts the stream. A client that does not read its end within a second is disconnected. */
   breakOff(failure: HttpFailure): void {
     this.failure ??= failure;
-    // The response may be queued behind an earlier one, and have no socket yet.
+    // The response may be queued behind an earlier response, and have no socket yet.
     this.#cut ??= setTimeout(() => this.#exchange.request.socket.destroy(), LAST_PIECE_MS);
     this.#wake();
   }

@@ -30,7 +30,7 @@ export class Uploads {
   readonly #mostOfCaller: number;
   /** Fails each of the bodies that are waited for. */
   readonly #waiting = new Set<(failure: Error) => void>();
-  /** How many clients have been admitted by the guard: before, a late body gains nothing over a whole one. */
+  /** How many clients have been admitted by the guard: before, a late body gains nothing over a whole body. */
   #arriving = 0;
   readonly #callers = new Counts();
   #ended = false;

@@ -37,7 +37,7 @@ type FieldReader = (target: ReflectMessage, json: SentJson, found: Violations) =
 interface Member {
   readonly field: DescField;
   readonly takesNull: boolean;
-  /** Whether an object may have another member with which this one is not allowed. */
+  /** Whether an object may have another member with which this member is not allowed. */
   readonly mayHaveRival: boolean;
   readonly read: FieldReader;
 }
@@ -50,8 +50,8 @@ const IGNORED = Symbol('ignored');
 /**
  * Reads ProtoJSON, more strictly than `fromJson` does: text in numbers, times, durations, field masks and bytes must
  * follow the exact grammar, a time must exist in the calendar, a map key has one form, and an Any holds nothing beside
- * its message. Integers may be written in every form of a number. A name is that of one field: the one with this JSON
- * name or, if there is none, with this proto name.
+ * its message. Integers may be written in every form of a number. A name stands for one field: that with this JSON name or,
+ * if there is none, that with this proto name.
  *
  * Each value is read once. What is wrong is added to the violations, and the reader goes on with the next value, until
  * there are as many as a response shows. The message then is only good for finding more of them.
@@ -77,7 +77,7 @@ export class StrictJson {
     return read.message;
   }
 
-  /** The message that a value stands for; an empty one if the value is wrong as a whole. */
+  /** The message that a value stands for; an empty message if the value is wrong as a whole. */
   readMessage(message: DescMessage, json: SentJson, found: Violations): ReflectMessage {
     let read = reflect(message);
     readValue({ message }, this.#readerOf(message), json, found, (value) => {
@@ -86,7 +86,10 @@ export class StrictJson {
     return read;
   }
 
-  /** Sets a field of a message, or adds to a repeated one. Null leaves it as it is, unless null is a value of the field. */
+  /**
+   * Sets a field of a message, or adds to a repeated field. Null leaves the field as it is, unless null is a value of
+   * the field.
+   */
   readField(target: ReflectMessage, field: DescField, json: SentJson, found: Violations): void {
     readMember(target, this.#memberFor(field), json, found);
   }
@@ -259,7 +262,7 @@ function refuseBoth(found: Violations, { name }: DescField, rival: string): void
   found.leave();
 }
 
-/** Describes the violation of a field that is not allowed beside another one. @param rival the name of that one, as sent */
+/** Describes the violation of a field that is not allowed beside another. @param rival the name of the other, as sent */
 export function rivalDescription(rival: string): string {
   return `Must be given without "${rival}"; got both.`;
 }
@@ -272,7 +275,7 @@ function readMember(target: ReflectMessage, member: Member, json: SentJson, foun
 }
 
 /**
- * Reads one value: a field that is not repeated, an item of a list, a value of a map, or a whole message. This is the one
+ * Reads one value: a field that is not repeated, an item of a list, a value of a map, or a whole message. This is the only
  * place where a value is refused as a whole.
  *
  * @param put stores what was read, unless the value is refused or ignored; throws if reflection does not take it.

@@ -25,8 +25,8 @@ const HALF_CHARACTER = 'Must have only whole characters; got half of a surrogate
  * Parses a JSON text (RFC 8259). It takes the texts that `JSON.parse` takes, up to `MAX_DEPTH`, and returns the same
  * values, except for what `JSON.parse` would change or hide. There, the value is
  *
- * - a `LongNumber` for a number that may have lost digits: an integer of more than 15 characters, or one with an exponent;
- *   also for an infinite one;
+ * - a `LongNumber` for a number that may have lost digits: an integer of more than 15 characters, or with an exponent;
+ *   also for an infinite number;
  * - a `TextFlaw` for a key that is repeated (in place of its values), for a string with a lone surrogate, and for the value
  *   of a key with a lone surrogate.
  *
@@ -222,7 +222,7 @@ class Parser {
     this.#at = NUMBER.lastIndex;
     const value = Number(literal);
     const isShort = literal.length <= SAFE_LENGTH && !EXPONENT.test(literal);
-    // A fraction stays one, however many of its digits are lost.
+    // A fraction stays a fraction, however many of its digits are lost.
     const isSafe = isShort || (Number.isFinite(value) && !Number.isInteger(value));
     return isSafe ? value : longNumber(literal);
   }

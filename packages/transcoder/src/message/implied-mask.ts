@@ -7,7 +7,7 @@ import type { Binding } from '../template/binding.js';
 
 type MaskField = Extract<DescField, { fieldKind: 'message' }>;
 
-/** The mask that grpc-gateway gives to a PATCH without one: the fields of its body. */
+/** The mask that grpc-gateway gives to a PATCH without a mask: the fields of its body. */
 interface ImpliedMask {
   readonly field: MaskField;
   /** In proto names, sorted. */

@@ -309,7 +309,7 @@ export function* queryParameters(
 /**
  * Returns the function that tells whether a parameter has one of the names.
  *
- * @param names each of a parameter or, with a final `*`, the prefix of some.
+ * @param names each the name of a parameter or, with a final `*`, a prefix of such names.
  */
 function parameterMatcher(names: readonly string[]): (parameter: string) => boolean {
   const single = new Set(names);
@@ -327,7 +327,7 @@ function notAllowed(field: DescField, text: string): string {
 /**
  * A parameter, or a sentence that says why it is refused.
  *
- * @param taken the places of the parameters before, to which this one is added: a field, or an entry of a map.
+ * @param taken the places of the parameters before, to which the parameter's own is added: a field, or an entry of a map.
  */
 function readParameter(
   binding: Binding,
@@ -360,7 +360,7 @@ function readParameter(
 }
 
 /**
- * Whether a name is that of a field, also of one that takes no value from a query, or leads into a field that has no
+ * Whether a name is that of a field, also of a field that takes no value from a query, or leads into a field that has no
  * fields (`labels.a`).
  */
 function isKnown(message: DescMessage, path: string): boolean {
@@ -374,7 +374,7 @@ function isKnown(message: DescMessage, path: string): boolean {
   return false;
 }
 
-/** Whether no field has a name; one that is too deep is not looked for. */
+/** Whether no field has a name; a name that is too deep is not looked up. */
 function isUnknown(message: DescMessage, name: string, lenient: boolean): boolean {
   return levelsOf(name) <= MAX_DEPTH && !isKnown(message, entryOf(name, lenient).path);
 }

@@ -55,7 +55,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
-/** Why no header can become metadata with a key, as the end of a sentence; undefined if one can. */
+/** Why no header can become metadata with a key, as the end of a sentence; undefined if a header can. */
 export function unfitKey(key: string): string | undefined {
   if (!KEY.test(key)) return 'which is not a key of gRPC';
   if (key.endsWith('-bin')) return 'which is bytes; only text can be forwarded';

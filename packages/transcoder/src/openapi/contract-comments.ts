@@ -74,7 +74,7 @@ export class ContractComments {
   }
 }
 
-/** The messages whose fields a comment names: the one that it is about or in, or those of its method. */
+/** The messages whose fields a comment names: the message that it is about or in, or those of its method. */
 function messagesOf(descriptor: Commented): DescMessage[] {
   switch (descriptor.kind) {
     case 'message':

@@ -25,7 +25,7 @@ export interface HeaderFacts {
   readonly bounds?: Schema | undefined;
   /**
    * The proto name of the request field that a request header stands for, or on which a response header depends. Only
-   * methods with this field take the one, and only their successes have the other.
+   * methods with this field take the request header, and only their successes have the response header.
    */
   readonly field?: string | undefined;
 }

@@ -105,7 +105,7 @@ export function describe(options: DescriptionOptions): OpenApi {
   };
 }
 
-/** The proto package that the document is about: the one of the domain's name or, if none has it, of the first binding. */
+/** The proto package that the document is about: that with the name of the domain or, if none has it, the first binding's. */
 function homeOf({ bindings, domain }: Contract): string {
   const packages = bindings.map(({ method }) => method.parent.file.proto.package);
   return packages.includes(domain) ? domain : String(packages[0]);

@@ -5,7 +5,7 @@ import type { DescriptionOptions } from './description-options.js';
 import type { Header, Headers, Response, Responses } from './open-api.js';
 import { type DescribedHeaders, exactly, header } from './response-headers.js';
 
-/** The statuses that a caller can do something about. All others are described as one. */
+/** The statuses that a caller can do something about. All others are described together. */
 const STATUSES = [400, 401, 403, 404, 409, 412, 413, 415, 429, 503];
 
 /** The transcoder's own reasons that belong to no operation. */

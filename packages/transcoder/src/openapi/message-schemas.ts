@@ -159,7 +159,7 @@ export class MessageSchemas {
     return reference;
   }
 
-  /** Calls `build`, now or, if it is nested too deeply, once the outermost one is done. */
+  /** Calls `build`, now or, if it is nested too deeply, once the outermost call is done. */
   #build(build: () => void): void {
     if (this.#depth === MAX_DEPTH) {
       this.#deeper.push(build);

@@ -13,7 +13,7 @@ export class Names {
   /**
    * The name of the owner.
    *
-   * @param candidates in order of preference; if all are taken, the last one gets a number.
+   * @param candidates in order of preference; if all are taken, the last candidate gets a number.
    */
   of(owner: unknown, ...candidates: readonly [string, ...string[]]): string {
     const known = this.#names.get(owner);

@@ -131,7 +131,7 @@ export class Operations {
     };
   }
 
-  /** @param content that of one message. */
+  /** @param content the content for one message. */
   #stream(method: DescMethod, content: Content): Response {
     const { lenient, responseHeaders } = this.#parts;
     const formats = Object.values(content).flatMap(({ schema }): [string, { schema: Schema }][] => [

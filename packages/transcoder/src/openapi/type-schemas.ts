@@ -5,7 +5,7 @@ import type { Schema } from './open-api.js';
 const INT32: Schema = { type: 'integer', format: 'int32' };
 const UINT32: Schema = { type: 'integer', minimum: 0, maximum: 4_294_967_295 };
 // As text, since a JavaScript number cannot hold 64 bits. The example is for documentation pages, which would otherwise
-// make one of any length from the pattern.
+// make an example of any length from the pattern.
 const INT64: Schema = { type: 'string', pattern: '^-?[0-9]+$', examples: ['1'] };
 const UINT64: Schema = { type: 'string', pattern: '^[0-9]+$', examples: ['1'] };
 

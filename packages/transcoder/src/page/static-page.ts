@@ -16,7 +16,7 @@ export interface Page {
    * path.
    */
   readonly path: string;
-  /** The name of the page where pages are listed. Default: the page is part of another one, and not listed. */
+  /** The name of the page where pages are listed. Default: the page is part of another page, and not listed. */
   readonly name?: string;
   readonly contentType: string;
   /** Called once, at the first request for the page. */

@@ -60,7 +60,7 @@ export class BindingTable {
   readonly bindings: readonly Binding[];
 
   /**
-   * @param unserved called for each binding that matches the same requests as an earlier one, which is served, with a
+   * @param unserved called for each binding that matches the same requests as an earlier binding, which is served, with a
    *   sentence that names both methods. Default: throws an Error with the sentence.
    */
   constructor(bindings: readonly Binding[], unserved: Unserved = refuse) {

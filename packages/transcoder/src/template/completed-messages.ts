@@ -2,14 +2,14 @@ import type { DescExtension, DescField, DescMessage, DescOneof } from '@bufbuild
 import { protoCamelCase } from '@bufbuild/protobuf/reflect';
 
 /**
- * Gives each field of a message a JSON name of its own: the default one where the descriptor set has none, and the proto
+ * Gives each field of a message a JSON name of its own: the default name where the descriptor set has none, and the proto
  * name where several fields have the same, as `foo_bar` and `fooBar` do in proto2. Otherwise a response would have only
  * one of them. Their local names, which are those in memory, are told apart in the same way.
  */
 export function nameApart({ fields, members, oneofs }: DescMessage): void {
   for (const field of fields)
     if (field.jsonName === '') rename(field, { jsonName: protoCamelCase(field.name) });
-  // Again after each renaming, since a field's proto name may be the JSON name of another one.
+  // Again after each renaming, since a field's proto name may be the JSON name of another field.
   let isRenamed = true;
   while (isRenamed) isRenamed = renameRepeated(fields, 'jsonName');
 
@@ -17,8 +17,8 @@ export function nameApart({ fields, members, oneofs }: DescMessage): void {
 }
 
 /**
- * Gives members with the same name their proto names, except one of them: that whose proto name it is or, if there is none,
- * the last.
+ * Gives members with the same name their proto names, except the member whose proto name it is or, if there is none,
+ * the last member.
  *
  * @returns whether a member has been renamed.
  */

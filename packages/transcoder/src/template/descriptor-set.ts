@@ -32,7 +32,7 @@ const registries = new WeakMap<Uint8Array, FileRegistry>();
  * comments, which would take most of the memory of a large contract.
  *
  * @param bytes a serialized `google.protobuf.FileDescriptorSet`, which must not change.
- * @throws Error with a one-sentence message if the bytes are not a set, or a file lacks one that it imports.
+ * @throws Error with a one-sentence message if the bytes are not a set, or a file imports another that is missing.
  */
 export function registryOf(bytes: Uint8Array): FileRegistry {
   const known = registries.get(bytes);
@@ -49,7 +49,7 @@ export function registryOf(bytes: Uint8Array): FileRegistry {
   return registry;
 }
 
-/** @throws Error with a one-sentence message if a file lacks one that it imports. */
+/** @throws Error with a one-sentence message if a file imports another that is missing. */
 function typesOf(set: FileDescriptorSet): FileRegistry {
   const names = new Set(set.file.map(({ name }) => name));
   for (const { name, dependency } of set.file) {

@@ -60,7 +60,7 @@ export async function linkFiles(
 
 /**
  * The files, each after those that it imports, and its imports reduced to those. Of files that import each other, the
- * one that comes first loses its imports of the later ones.
+ * file that comes first loses its imports of the later files.
  */
 export function inOrder(files: readonly FileDescriptorProto[]): FileDescriptorProto[] {
   const byName = new Map(files.map((file) => [file.name, file]));

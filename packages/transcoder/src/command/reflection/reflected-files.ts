@@ -76,7 +76,7 @@ export class ReflectedFiles {
     this.#slices = slices;
   }
 
-  /** Fetches the file of a service, unless it is already there. @returns why there is none; undefined if there is one */
+  /** Fetches the file of a service, unless it is already there. @returns why there is no such file; undefined if there is */
   async takeService(name: string): Promise<string | undefined> {
     await this.takeSymbol(name);
     if (this.#symbols.get(name)?.kind === 'service') return undefined;

@@ -19,7 +19,7 @@ interface KnownFiles {
 
 /** Files that fit together. */
 interface ValidFiles {
-  /** Each after those that it imports. */
+  /** Each file comes after those that it imports. */
   readonly files: readonly FileDescriptorProto[];
   /** Why messages, methods, services and so on are left out, by full name. */
   readonly reasons: ReadonlyMap<string, string>;
