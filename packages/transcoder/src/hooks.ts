@@ -116,44 +116,44 @@ const REQUEST_ID = /^[ -~]+$/;
  */
 export function faultless(hooks: Hooks) {
   const log = faultlessLog(hooks.log);
-  const faulty = (hook: string) => (err: unknown) => {
+  const onFaultIn = (hook: string) => (err: unknown) => {
     if (hook === 'mayLog' || mayLog('causes')) log.error({ hook, err }, 'hook failed');
   };
   const { now, requestIdOf } = DEFAULT_HOOKS;
   const isFlag = (value: unknown): boolean => typeof value === 'boolean';
   const isId = (value: unknown): boolean => typeof value === 'string' && REQUEST_ID.test(value);
-  const mayLog = faultlessHook(hooks.mayLog, isFlag, DEFAULT_HOOKS.mayLog, faulty('mayLog'));
+  const mayLog = faultlessHook(hooks.mayLog, isFlag, DEFAULT_HOOKS.mayLog, onFaultIn('mayLog'));
   return {
     log,
     mayLog,
-    now: faultlessHook(hooks.now, Number.isFinite, now, faulty('now')),
-    requestIdOf: faultlessHook(hooks.requestIdOf, isId, requestIdOf, faulty('requestIdOf')),
-    write: faultlessHook(hooks.write, isAny, call, faulty('write')),
-    onUnknownType: faultlessHook(hooks.onUnknownType, isAny, ignore, faulty('onUnknownType')),
-    observer: joinObservers(hooks.observers, faulty('observers')),
+    now: faultlessHook(hooks.now, Number.isFinite, now, onFaultIn('now')),
+    requestIdOf: faultlessHook(hooks.requestIdOf, isId, requestIdOf, onFaultIn('requestIdOf')),
+    write: faultlessHook(hooks.write, isAny, call, onFaultIn('write')),
+    onUnknownType: faultlessHook(hooks.onUnknownType, isAny, ignore, onFaultIn('onUnknownType')),
+    observer: joinObservers(hooks.observers, onFaultIn('observers')),
     /** Calls a listener of an upstream or a guard. */
-    notify: faultlessHook(call, isAny, ignore, faulty('onCancelled')),
+    notify: faultlessHook(call, isAny, ignore, onFaultIn('onCancelled')),
   };
 }
 
 const isAny = (): boolean => true;
 
-/** @param faulty called with what the hook has thrown, or with an error that tells what it has returned */
+/** @param onFault called with what the hook has thrown, or with an error that tells what it has returned */
 function faultlessHook<Args extends readonly unknown[], Value>(
   hook: (...args: Args) => Value,
   fits: (value: NoInfer<Value>) => boolean,
   fallback: (...args: NoInfer<Args>) => NoInfer<Value>,
-  faulty: (error: unknown) => void,
+  onFault: (error: unknown) => void,
 ): (...args: Args) => Value {
   if (hook === fallback) return hook;
   return (...args) => {
     try {
       const value = hook(...args);
-      if (value instanceof Promise) value.catch(faulty);
+      if (value instanceof Promise) value.catch(onFault);
       if (fits(value)) return value;
       throw new TypeError(`It returned ${String(value)}.`);
     } catch (error) {
-      faulty(error);
+      onFault(error);
       return fallback(...args);
     }
   };
@@ -161,15 +161,15 @@ function faultlessHook<Args extends readonly unknown[], Value>(
 
 /** The fault of a log has no other place than the log by default. */
 function faultlessLog(log: TranscoderLog): TranscoderLog {
-  const faulty = (err: unknown): void => {
+  const onFault = (err: unknown): void => {
     print({ err }, 'log failed');
   };
   // Loggers may return a promise against their type, and replace their methods when their level changes.
   const lines: Record<'debug' | 'info' | 'warn' | 'error', (...line: [object, string]) => unknown> = log;
   const at = (level: keyof typeof lines): TranscoderLog['info'] =>
-    faultlessHook((...line) => lines[level](...line), isAny, ignore, faulty);
-  const enabled = (level: 'debug' | 'info'): boolean => log.isLevelEnabled?.(level) !== false;
-  const isLevelEnabled = faultlessHook(enabled, isAny, () => true, faulty);
+    faultlessHook((...line) => lines[level](...line), isAny, ignore, onFault);
+  const isEnabled = (level: 'debug' | 'info'): boolean => log.isLevelEnabled?.(level) !== false;
+  const isLevelEnabled = faultlessHook(isEnabled, isAny, () => true, onFault);
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), isLevelEnabled };
 }
 
@@ -179,14 +179,14 @@ const isObservation = (value: RequestObservation): boolean => typeof value.end =
 /** Combines several observers. If they set the same metadata or field, the last observer wins. */
 function joinObservers(
   observers: readonly RequestObserver[],
-  faulty: (error: unknown) => void,
+  onFault: (error: unknown) => void,
 ): RequestObserver {
   if (observers.length === 0) return { begin: () => UNOBSERVED };
   const begins = observers.map((observer) => {
     const begin: RequestObserver['begin'] = (request) => observer.begin(request);
-    return faultlessHook(begin, isObservation, () => UNOBSERVED, faulty);
+    return faultlessHook(begin, isObservation, () => UNOBSERVED, onFault);
   });
-  const attempt = faultlessHook(call, isAny, ignore, faulty);
+  const attempt = faultlessHook(call, isAny, ignore, onFault);
   return {
     begin: (request) =>
       new JoinedObservation(

@@ -1,6 +1,6 @@
 import { isUint8Array } from 'node:util/types';
 import type { JsonValue } from '@bufbuild/protobuf';
-import { kindOf, quoted } from './fields/allowed-value.js';
+import { kindOf, quote } from './fields/allowed-value.js';
 import { LONGEST_TIMER_MS } from './timeouts.js';
 
 /** What an option may be: a test, and words for it. */
@@ -62,7 +62,7 @@ export function numberFrom(least: number): Kind {
 export function oneOf(...values: readonly string[]): Kind {
   return {
     allows: (value) => isText(value) && values.includes(value),
-    words: `one of ${values.map(quoted).join(', ')}`,
+    words: `one of ${values.map(quote).join(', ')}`,
   };
 }
 
@@ -102,10 +102,10 @@ export function checkedOptions<Options extends object>(
 }
 
 function wrongKind(what: string, { words }: Kind, value: unknown): Error {
-  return new Error(`${what} must be ${words}; got ${shown(value)}.`);
+  return new Error(`${what} must be ${words}; got ${wordsForValue(value)}.`);
 }
 
-function shown(value: unknown): string {
-  if (isText(value)) return quoted(value);
+function wordsForValue(value: unknown): string {
+  if (isText(value)) return quote(value);
   return typeof value === 'number' || value === undefined ? String(value) : kindOf(value as JsonValue);
 }

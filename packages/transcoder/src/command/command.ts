@@ -108,10 +108,10 @@ class Front {
     this.#settings = settings;
     this.#terminal = terminal;
     this.#upstream = grpcUpstream(target, { ...channel, maxReplyBytes });
-    const waiting = this.#guarded((request, response) => {
+    const refuseWhileWaiting = this.#withoutForeignRequests((request, response) => {
       this.#refuse(request, response, Code.UNAVAILABLE, `Waiting for ${target}.`);
     });
-    this.#server = createServer({ requireHostHeader: false, keepAliveTimeout: IDLE_MS }, waiting);
+    this.#server = createServer({ requireHostHeader: false, keepAliveTimeout: IDLE_MS }, refuseWhileWaiting);
   }
 
   /** @throws Error (rejects) with a one-sentence message if it cannot listen */
@@ -155,7 +155,7 @@ class Front {
     const bare = all ? [] : unbound.filter(({ additionalBindings }) => additionalBindings === undefined);
     const methods = bare.length === 1 ? '1 method' : `${bare.length} methods`;
     const unserved = bare.length === 0 ? [] : [`${methods} without an HTTP rule, see --all.`];
-    this.#tell('leftOut', [...skipped, ...unserved].map(leftOut));
+    this.#tell('leftOut', [...skipped, ...unserved].map(leftOutLine));
     const options = {
       ...contract,
       ...transcoding,
@@ -170,7 +170,7 @@ class Front {
     const transcoder = createTranscoder(options);
     const document = describe(options);
     const page = this.#serve(transcoder, document);
-    this.#tell('served', [...transcoder.skipped.map(leftOut), ...linesOf(document)]);
+    this.#tell('served', [...transcoder.skipped.map(leftOutLine), ...linesOf(document)]);
     this.#say(`${target} is served at ${this.#origin}, ${page}`);
   }
 
@@ -178,21 +178,21 @@ class Front {
   #serve(transcoder: Transcoder, document: OpenApi): string {
     const docs = this.#documentPages?.(() => document);
     const pages = docs ?? [documentPage(() => document)];
-    const serving = (handler: Transcoder['handler']): RequestListener => {
-      const paged = withPages({ handler, respond: transcoder.respond }, pages);
-      return this.#guarded((request, response) => {
+    const listenerFor = (handler: Transcoder['handler']): RequestListener => {
+      const handleWithPages = withPages({ handler, respond: transcoder.respond }, pages);
+      return this.#withoutForeignRequests((request, response) => {
         const toDocs = (): void => {
           transcoder.respond(request, response, () => TO_DOCS);
         };
         // A method of the contract at the root takes precedence.
-        paged(request, response, docs && isBrowserAtRoot(request) ? toDocs : undefined);
+        handleWithPages(request, response, docs && isBrowserAtRoot(request) ? toDocs : undefined);
       });
     };
     for (const event of ['request', 'checkContinue', 'clientError', 'connect'])
       this.#server.removeAllListeners(event);
     this.#server
-      .on('request', serving(transcoder.handler))
-      .on('checkContinue', serving(transcoder.onCheckContinue))
+      .on('request', listenerFor(transcoder.handler))
+      .on('checkContinue', listenerFor(transcoder.onCheckContinue))
       .on('clientError', transcoder.onClientError)
       .on('connect', transcoder.onConnect);
     return docs
@@ -207,7 +207,7 @@ class Front {
   }
 
   /** A listener for all requests but foreign ones. */
-  #guarded(listener: RequestListener): RequestListener {
+  #withoutForeignRequests(listener: RequestListener): RequestListener {
     const { hosts } = this.#settings;
     return (request, response) => {
       if (isForeign(request, { hosts, linked: LINKED }))
@@ -256,7 +256,7 @@ type Contract = Omit<ReflectedContract, 'services'> & Partial<ReflectedContract>
 
 const ignore = (): void => undefined;
 
-const leftOut = (sentence: string): string => `Left out: ${sentence}`;
+const leftOutLine = (sentence: string): string => `Left out: ${sentence}`;
 
 /** The line about an error. */
 function complaint(error: unknown): string {

@@ -135,10 +135,10 @@ export async function followContract(
   const close = (): void => {
     client.close();
   };
-  const ended = (): boolean => signal.aborted;
+  const isStopped = (): boolean => signal.aborted;
   signal.addEventListener('abort', close);
   try {
-    while (!ended()) {
+    while (!isStopped()) {
       try {
         const { size } = wanted.names;
         const asked = [...named, ...wanted.names];
@@ -150,7 +150,7 @@ export async function followContract(
         further = await Promise.race([whenDisconnected(client), more]);
       } catch (error) {
         further = false;
-        if (ended()) return;
+        if (isStopped()) return;
         const away = error instanceof ReflectionError && error.code === status.UNAVAILABLE;
         if (away) listener.waiting(error.message);
         else if (taken === undefined) throw error;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { COMMAND_OPTIONS, helpText } from './options.js';
-import { quoted } from '../fields/allowed-value.js';
+import { quote } from '../fields/allowed-value.js';
 import { tlsOptions } from '../grpc-js/tls-options.js';
 import {
   FORWARDED_HEADERS,
@@ -38,7 +38,7 @@ export function commandSettings(args: readonly string[]) {
   if (values.version) return `${packageVersion()}\n`;
   const { target, descriptors, host } = values;
   if (target === undefined) throw new Error('--target is missing, the address of a gRPC server; see --help.');
-  if (!isAddress(target)) throw new Error(`--target must be HOST:PORT; got ${quoted(target)}.`);
+  if (!isAddress(target)) throw new Error(`--target must be HOST:PORT; got ${quote(target)}.`);
   const { verifyOptions, channelOptions } = tlsOptions(target);
   const metadata = metadataOf(values.header ?? []);
   return {
@@ -91,14 +91,14 @@ type Option = keyof typeof COMMAND_OPTIONS;
 /** @throws Error unless the text is a whole number within the bounds */
 function whole(option: Option, text: string, least: number, most: number): number {
   if (/^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most) return Number(text);
-  throw new Error(`--${option} must be a number from ${least} to ${most}; got ${quoted(text)}.`);
+  throw new Error(`--${option} must be a number from ${least} to ${most}; got ${quote(text)}.`);
 }
 
 function milliseconds(option: Option, text: string): number {
   const seconds = /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : 0;
   if (seconds > 0 && seconds <= MOST_SECONDS) return seconds * 1_000;
   throw new Error(
-    `--${option} must be a number of seconds above 0, and at most ${MOST_SECONDS}; got ${quoted(text)}.`,
+    `--${option} must be a number of seconds above 0, and at most ${MOST_SECONDS}; got ${quote(text)}.`,
   );
 }
 
@@ -107,13 +107,13 @@ const OMITTED = ['nothing', 'unassigned', 'defaults'] as const;
 function omitOption(text: string): (typeof OMITTED)[number] {
   const found = OMITTED.find((choice) => choice === text);
   if (found === undefined)
-    throw new Error(`--omit must be nothing, unassigned or defaults; got ${quoted(text)}.`);
+    throw new Error(`--omit must be nothing, unassigned or defaults; got ${quote(text)}.`);
   return found;
 }
 
 function hostName(text: string): string {
   if (/^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/i.test(text)) return text.toLowerCase();
-  throw new Error(`--allow-host must be a host name, without a port; got ${quoted(text)}.`);
+  throw new Error(`--allow-host must be a host name, without a port; got ${quote(text)}.`);
 }
 
 /** The headers of requests that become metadata: those of every transcoder, too, but none that `fixed` has. */
@@ -125,7 +125,7 @@ function forwardedHeaders(texts: readonly string[], fixed: CallMetadata): Forwar
     return [lower, key === undefined ? unfit : { unfit: 'refuse', metadata: key.toLowerCase() }];
   });
   const headers = new Map([...FORWARDED_HEADERS, ...entries].filter(([name]) => !fixed.has(name)));
-  named('forward', () => new Forwarding(headers));
+  forOption('forward', () => new Forwarding(headers));
   return headers;
 }
 
@@ -137,7 +137,7 @@ function responseHeaders(texts: readonly string[]): ResponseHeaders {
       return [key.toLowerCase(), name];
     }),
   );
-  named('response-header', () => new ReplyHeaders(headers));
+  forOption('response-header', () => new ReplyHeaders(headers));
   return headers;
 }
 
@@ -145,7 +145,7 @@ function responseHeaders(texts: readonly string[]): ResponseHeaders {
 function namesIn(option: Option, form: string, text: string): [first: string, second: string | undefined] {
   const [, first, second] = /^([\w.-]*\*?)(?:=([\w.-]*\*?))?$/.exec(text) ?? [];
   if (first && second !== '') return [first, second];
-  throw new Error(`--${option} must be ${form}, with names of headers; got ${quoted(text)}.`);
+  throw new Error(`--${option} must be ${form}, with names of headers; got ${quote(text)}.`);
 }
 
 const PRINTABLE = /^[ -~]*$/;
@@ -156,9 +156,9 @@ function metadataOf(texts: readonly string[]): CallMetadata {
   for (const text of texts) {
     const [, name = '', value = ''] = /^([^:]*):(.*)$/s.exec(text) ?? [];
     const key = name.trim().toLowerCase();
-    if (key === '') throw new Error(`--header must be 'NAME: VALUE'; got ${quoted(text)}.`);
+    if (key === '') throw new Error(`--header must be 'NAME: VALUE'; got ${quote(text)}.`);
     const why = unfitKey(key) ?? (PRINTABLE.test(value) ? undefined : 'whose value is not printable ASCII');
-    if (why !== undefined) throw new Error(`--header gives the metadata ${quoted(key)}, ${why}.`);
+    if (why !== undefined) throw new Error(`--header gives the metadata ${quote(key)}, ${why}.`);
     const earlier = metadata.get(key);
     metadata.set(key, earlier === undefined ? value.trim() : `${earlier}, ${value.trim()}`);
   }
@@ -177,23 +177,23 @@ function credentialsOf(
   const [authorities, certificate] = [pem('ca', ca, isCertificate), pem('cert', cert, isCertificate)];
   const privateKey = pem('key', key, createPrivateKey);
   // Fails if they do not belong together.
-  return named('cert', () => credentials.createSsl(authorities, privateKey, certificate, verifyOptions));
+  return forOption('cert', () => credentials.createSsl(authorities, privateKey, certificate, verifyOptions));
 }
 
 /** The content of a PEM file, if there is one. @throws Error that names the option unless `parse` can parse it */
 function pem(option: Option, path: string | undefined, parse: (content: Buffer) => unknown): Buffer | null {
   if (path === undefined) return null;
   const content = contentOf(option, path);
-  named(option, () => parse(content));
+  forOption(option, () => parse(content));
   return content;
 }
 
 function contentOf(option: Option, path: string): Buffer {
-  return named(option, () => readFileSync(path));
+  return forOption(option, () => readFileSync(path));
 }
 
-/** Does something with the value of an option. @throws Error that names the option where that throws one */
-function named<T>(option: Option, act: () => T): T {
+/** Returns what `act` makes of the value of an option. @throws Error that names the option if `act` throws an error */
+function forOption<T>(option: Option, act: () => T): T {
   try {
     return act();
   } catch (error) {

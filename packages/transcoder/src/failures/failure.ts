@@ -104,7 +104,7 @@ function firstViolations(violations: Iterable<FieldViolation>): FieldViolation[]
   return first;
 }
 
-export function* concatenated(...lists: readonly Iterable<FieldViolation>[]): Generator<FieldViolation> {
+export function* joinViolations(...lists: readonly Iterable<FieldViolation>[]): Generator<FieldViolation> {
   for (const violations of lists) yield* violations;
 }
 
@@ -189,8 +189,8 @@ const upstreamFailures: ReadonlyMap<Code, (cause: Error) => HttpFailure> = new M
  */
 export function upstreamFailure(code: Code, text: string, clientMessage?: string): HttpFailure {
   const cause = new Error(`upstream: ${Code[code]}: ${text}`);
-  const failed = upstreamFailures.get(code);
-  return failed === undefined ? internal(cause, clientMessage) : failed(cause);
+  const toFailure = upstreamFailures.get(code);
+  return toFailure === undefined ? internal(cause, clientMessage) : toFailure(cause);
 }
 
 /** The HTTP status of each gRPC code, as in the comments of google/rpc/code.proto. */

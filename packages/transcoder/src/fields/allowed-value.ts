@@ -3,7 +3,7 @@ import { isWrapperDesc } from '@bufbuild/protobuf/wkt';
 import { isAny } from './any-content.js';
 import { isLongNumber, isObject, type SentJson } from './json-value.js';
 import { hasTextValue, type ValueType } from './text-value.js';
-import { shortened } from './message-fields.js';
+import { shorten } from './message-fields.js';
 import { printable } from '../printable.js';
 import { numberForms } from './text-form.js';
 
@@ -63,10 +63,8 @@ export function refusedValue(type: ValueType, json: SentJson): string {
   if (message !== undefined && isWrapperDesc(message)) return refusedValue(message.fields[0], json);
   const takesNumbers = names !== undefined || (scalar !== undefined && numberForms.has(scalar));
   if (typeof json === 'number' && takesNumbers) return String(json);
-  if (isLongNumber(json) && (takesNumbers || !Number.isFinite(Number(json.text))))
-    return shortened(json.text);
-  if (typeof json === 'string' && hasTextValue({ message }) && scalar !== ScalarType.BOOL)
-    return quoted(json);
+  if (isLongNumber(json) && (takesNumbers || !Number.isFinite(Number(json.text)))) return shorten(json.text);
+  if (typeof json === 'string' && hasTextValue({ message }) && scalar !== ScalarType.BOOL) return quote(json);
   return message !== undefined && isAny(message) && isObject(json) ? 'another object' : kindOf(json);
 }
 
@@ -82,6 +80,6 @@ export function kindOf(json: SentJson): string {
  * Text that a client sent, in quotation marks, cut to the maximum length that a response repeats, with invisible
  * characters escaped.
  */
-export function quoted(text: string): string {
-  return `"${printable(shortened(text).replace(/["\\]/g, '\\$&'))}"`;
+export function quote(text: string): string {
+  return `"${printable(shorten(text).replace(/["\\]/g, '\\$&'))}"`;
 }

@@ -49,7 +49,7 @@ export function* messagesIn(
     for (const [index, item] of holder.get(field).entries()) yield [`[${index}]`, item as ReflectMessage];
   } else if (field.fieldKind === 'map' && field.mapKind === 'message') {
     for (const [key, value] of holder.get(field))
-      yield [`[${shortened(String(key))}]`, value as ReflectMessage];
+      yield [`[${shorten(String(key))}]`, value as ReflectMessage];
   }
 }
 
@@ -57,7 +57,7 @@ const LONGEST_ECHO = 64;
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 
 /** A name that a client sent, cut to the maximum length that a response repeats. */
-export function shortened(name: string): string {
+export function shorten(name: string): string {
   return cut(name).replace(LONE_SURROGATE, '\uFFFD');
 }
 

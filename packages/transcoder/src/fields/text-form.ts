@@ -31,7 +31,7 @@ export const numberForms: ReadonlyMap<ScalarType, TextForm> = new Map([
 /** The text forms of the well-known messages whose JSON form is a string. */
 export const messageForms: ReadonlyMap<string, TextForm> = new Map([
   ['google.protobuf.Timestamp', time],
-  ['google.protobuf.Duration', matching(/^-?[0-9]+(?:\.[0-9]{1,9})?s$/)],
+  ['google.protobuf.Duration', formOfPattern(/^-?[0-9]+(?:\.[0-9]{1,9})?s$/)],
   ['google.protobuf.FieldMask', mask],
 ]);
 
@@ -122,6 +122,6 @@ function mask(text: string): string | undefined {
   return MASK.test(text) ? text : undefined;
 }
 
-function matching(form: RegExp): TextForm {
-  return (text) => (form.test(text) ? text : undefined);
+function formOfPattern(pattern: RegExp): TextForm {
+  return (text) => (pattern.test(text) ? text : undefined);
 }

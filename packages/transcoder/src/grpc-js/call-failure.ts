@@ -1,5 +1,5 @@
 import { type Metadata, type ServiceError, status } from '@grpc/grpc-js';
-import { quoted } from '../fields/allowed-value.js';
+import { quote } from '../fields/allowed-value.js';
 import type { UnaryCall, UnaryReply } from '../upstream.js';
 
 /** The reply to a call that ended without a status from a server. */
@@ -81,7 +81,7 @@ export function notGrpc(details: string, headers: Metadata | undefined): string 
   if (httpStatus === undefined && isGrpc) return undefined;
   const facts = [
     ...(httpStatus === undefined ? [] : [`HTTP status ${httpStatus}`]),
-    ...(type === undefined ? [] : [`content type ${quoted(String(type))}`]),
+    ...(type === undefined ? [] : [`content type ${quote(String(type))}`]),
   ];
   return facts.join(', ');
 }

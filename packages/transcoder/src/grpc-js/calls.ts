@@ -15,7 +15,7 @@ export interface CallHost {
   /** Cancels a call in which nobody is interested, as soon as that does no harm to others. */
   drop(made: Cancellable): void;
   /** To be called when a call has ended. @param left whether its client had left */
-  ended(made: Cancellable, call: UnaryCall, left: boolean): void;
+  onEnd(made: Cancellable, call: UnaryCall, left: boolean): void;
 }
 
 /** Makes a unary call. */
@@ -34,7 +34,7 @@ export function request(host: CallHost, call: UnaryCall): Promise<UnaryReply> {
         else resolve(failedReply(error, initialMetadata, call));
       },
     );
-    const ended = whileWanted(host, made, call, resolve);
+    const finish = whileWanted(host, made, call, resolve);
     made.on('metadata', (headers) => {
       initialMetadata = headers;
     });
@@ -49,7 +49,7 @@ export function request(host: CallHost, call: UnaryCall): Promise<UnaryReply> {
           initialMetadata,
           trailers,
         });
-      ended();
+      finish();
     });
   });
 }
@@ -71,7 +71,7 @@ export class MessageStream implements ReplyStream {
       Buffer.from(call.message),
       toMetadata(call),
     );
-    const ended = whileWanted(host, this.#call, call, (reply) => {
+    const finish = whileWanted(host, this.#call, call, (reply) => {
       this.#end ??= reply;
       this.#wake();
     });
@@ -91,7 +91,7 @@ export class MessageStream implements ReplyStream {
     this.#call.on('status', ({ metadata: trailers }) => {
       this.#end ??= { code: status.OK, details: '', answered: true, initialMetadata, trailers };
       this.#wake();
-      ended();
+      finish();
     });
   }
 
@@ -145,7 +145,7 @@ function whileWanted(
   return () => {
     hasEnded = true;
     clearTimeout(timer);
-    host.ended(made, call, left);
+    host.onEnd(made, call, left);
   };
 }
 

@@ -92,8 +92,8 @@ class Channel implements CallHost {
     else made.cancel();
   }
 
-  ended(made: Cancellable, call: UnaryCall, left: boolean): void {
-    if (this.#resets.ended(made) && left) this.#figures.leftRunning += 1;
+  onEnd(made: Cancellable, call: UnaryCall, left: boolean): void {
+    if (this.#resets.forget(made) && left) this.#figures.leftRunning += 1;
     this.#figures.underWay.add(call, -1);
     this.calls -= 1;
     this.#closeIfDone();

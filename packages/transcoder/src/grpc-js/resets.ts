@@ -23,8 +23,8 @@ export class Resets {
     this.#timer ??= setInterval(this.#refill, 1_000 / PER_SECOND).unref();
   }
 
-  /** To be called when a call has ended. @returns whether it was still waiting to be cancelled */
-  ended(call: Cancellable): boolean {
+  /** Forgets a call that has ended. @returns whether it was still waiting to be cancelled */
+  forget(call: Cancellable): boolean {
     return this.#waiting.delete(call);
   }
 

@@ -72,7 +72,7 @@ export class RequestDispatcher {
   #answer(exchange: Exchange, found: FoundBinding): HttpReply | Promise<HttpReply> {
     exchange.template = this.#templates.get(found.binding);
     if (found.binding.method.methodKind === 'unary')
-      return this.#counted(() => new TranscodedCall(this.#parts, exchange, found).answer());
+      return this.#answerUnary(() => new TranscodedCall(this.#parts, exchange, found).answer());
 
     const open = this.#streams.open(exchange);
     return new TranscodedCall(this.#parts, exchange, found, open).answer();
@@ -93,23 +93,23 @@ export class RequestDispatcher {
    *
    * @throws HttpFailure `OVERLOADED`
    */
-  #counted(answer: () => HttpReply | Promise<HttpReply>): HttpReply | Promise<HttpReply> {
+  #answerUnary(answer: () => HttpReply | Promise<HttpReply>): HttpReply | Promise<HttpReply> {
     const { maxRequests } = this.#parts;
     if (this.#underWay >= maxRequests) throw overloaded(`It has ${maxRequests} calls under way.`);
 
     this.#underWay += 1;
-    const done = (): void => {
+    const uncount = (): void => {
       this.#underWay -= 1;
     };
     let reply: HttpReply | Promise<HttpReply>;
     try {
       reply = answer();
     } catch (failure) {
-      done();
+      uncount();
       throw failure;
     }
-    if (reply instanceof Promise) void reply.then(done, done);
-    else done();
+    if (reply instanceof Promise) void reply.then(uncount, uncount);
+    else uncount();
     return reply;
   }
 }

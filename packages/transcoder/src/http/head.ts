@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { HttpFailure, internal, malformed } from '../failures/failure.js';
-import { quoted } from '../fields/allowed-value.js';
+import { quote } from '../fields/allowed-value.js';
 import type { SentHeaders } from './sent-headers.js';
 
 /** The longest request target, in bytes; fewer than Node's parser takes. */
@@ -71,7 +71,7 @@ function requireHost(request: IncomingMessage, sent: SentHeaders): void {
   if (!HOST.test(host)) {
     throw malformedHeader(
       'host',
-      `Must be a name or an address, with or without a port; got ${quoted(host)}.`,
+      `Must be a name or an address, with or without a port; got ${quote(host)}.`,
     );
   }
 }

@@ -46,7 +46,7 @@ export class RequestQueue {
   private constructor(socket: Partial<Duplex>) {
     this.#closed = socket.closed === true;
     // Adapters for functions in a cloud have an object without events in its place.
-    socket.once?.('close', this.#close);
+    socket.once?.('close', this.#onClose);
   }
 
   /**
@@ -69,17 +69,17 @@ export class RequestQueue {
     const counted = this.#unsent.length > 0 ? pipelined : undefined;
     if (counted !== undefined) counted.count += 1;
     this.#unsent.push({ exchange, counted });
-    exchange.response.once('close', this.#sent);
+    exchange.response.once('close', this.#onSent);
   }
 
-  readonly #sent = (): void => {
+  readonly #onSent = (): void => {
     this.#unsent.shift();
     const [first] = this.#unsent;
     if (first !== undefined) uncount(first);
   };
 
   /** Node 20 and 22 do not close the responses that are still queued when their connection closes. */
-  readonly #close = (): void => {
+  readonly #onClose = (): void => {
     this.#closed = true;
     for (const unsent of this.#unsent.splice(0)) {
       uncount(unsent);

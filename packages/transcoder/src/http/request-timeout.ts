@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { HttpFailure } from '../failures/failure.js';
-import { quoted } from '../fields/allowed-value.js';
+import { quote } from '../fields/allowed-value.js';
 import { readGrpcTimeout } from '../timeouts.js';
 import { malformedHeader } from './head.js';
 
@@ -36,5 +36,5 @@ function grpcTimeoutMs(text: string | readonly string[] | undefined): number {
 }
 
 function malformedTimeout(header: string, allowed: string, got: string | readonly string[]): HttpFailure {
-  return malformedHeader(header, `Must be ${allowed}; got ${quoted(String(got))}.`);
+  return malformedHeader(header, `Must be ${allowed}; got ${quote(String(got))}.`);
 }

@@ -66,7 +66,7 @@ export class Responder {
           this.#finishInTurn(exchange, lateReply);
         },
         (error: unknown) => {
-          this.#finishInTurn(exchange, this.#failed(error, exchange));
+          this.#finishInTurn(exchange, this.#failureReply(error, exchange));
         },
       );
     } else if (exchange.partial) {
@@ -85,7 +85,7 @@ export class Responder {
       requireWellFormedHead(exchange.request, exchange.target.url, exchange.sent);
       return answer(exchange);
     } catch (error) {
-      return this.#failed(error, exchange);
+      return this.#failureReply(error, exchange);
     }
   }
 
@@ -112,14 +112,14 @@ export class Responder {
   #send(exchange: Exchange, reply: HttpReply): void {
     try {
       const written = this.#write(exchange, reply);
-      if (written === undefined) this.#answered(exchange, reply);
+      if (written === undefined) this.#recordReply(exchange, reply);
       else this.#finishLater(exchange, reply, written);
     } catch (error) {
       const { response } = exchange;
       // Node refuses a header, such as one with a line break, before it has sent any. An `answer` may return nothing.
       const { headers } = (reply as Partial<HttpReply> | undefined) ?? {};
       if (!response.headersSent) for (const name of Object.keys(headers ?? {})) response.removeHeader(name);
-      this.#sendFailure(exchange, this.#failed(error, exchange));
+      this.#sendFailure(exchange, this.#failureReply(error, exchange));
     }
   }
 
@@ -129,7 +129,7 @@ export class Responder {
     } catch {
       exchange.response.destroy();
     }
-    this.#answered(exchange, failure);
+    this.#recordReply(exchange, failure);
   }
 
   #write(exchange: Exchange, reply: HttpReply): Promise<void> | undefined {
@@ -143,23 +143,27 @@ export class Responder {
   #finishLater(exchange: Exchange, reply: HttpReply, written: Promise<void>): void {
     let broken: HttpReply | undefined;
     written.catch((error: unknown) => {
-      broken = this.#failed(error, exchange);
+      broken = this.#failureReply(error, exchange);
       exchange.response.destroy();
     });
     exchange.onClose(() => {
       try {
         broken ??= reply.brokenOff?.();
       } catch (error) {
-        broken = this.#failed(error, exchange);
+        broken = this.#failureReply(error, exchange);
       }
       if (broken === undefined && exchange.cancelled) this.#record(exchange);
       else
-        this.#answered(exchange, { ...reply, reason: broken?.reason, cause: broken?.cause }, broken?.status);
+        this.#recordReply(
+          exchange,
+          { ...reply, reason: broken?.reason, cause: broken?.cause },
+          broken?.status,
+        );
     });
   }
 
   /** @param status selects the log level of the cause. Default: the status of the reply. */
-  #answered(exchange: Exchange, reply: HttpReply, status = reply.status): void {
+  #recordReply(exchange: Exchange, reply: HttpReply, status = reply.status): void {
     const { log, mayLog } = this.#options;
     const { requestId, observation } = exchange;
     const { cause } = reply;
@@ -197,7 +201,7 @@ export class Responder {
     log[level](line, message);
   }
 
-  #failed(error: unknown, { requestId }: Exchange): HttpReply {
+  #failureReply(error: unknown, { requestId }: Exchange): HttpReply {
     const { errors } = this.#options;
     try {
       return errors.ofFailure(error instanceof HttpFailure ? error : internal(error), requestId);
@@ -224,7 +228,7 @@ export class Responder {
       // Its client has left, as far as anybody can tell.
       socket.destroy();
     } else {
-      const reply = this.#failed(failure, last);
+      const reply = this.#failureReply(failure, last);
       this.#finish(last, { ...reply, headers: { ...reply.headers, Connection: 'close' } });
     }
   };

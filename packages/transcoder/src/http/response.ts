@@ -103,20 +103,20 @@ function hasEnded({ closed, writableEnded }: ServerResponse): boolean {
  */
 function contentWriter(response: ServerResponse): (content: Uint8Array) => Promise<void> {
   let settle = (): void => undefined;
-  const taken = (error?: Error | null): void => {
+  const onTaken = (error?: Error | null): void => {
     // After an error, `close` follows.
     if (!error) settle();
   };
-  response.once('close', taken).on('error', taken);
+  response.once('close', onTaken).on('error', onTaken);
 
   // Compression middleware replaces `write` and ignores the callback: it signals by `drain` and by its return value.
   const isReplaced = Object.hasOwn(response, 'write');
-  if (isReplaced) response.on('drain', taken);
+  if (isReplaced) response.on('drain', onTaken);
 
   const write = (piece: Uint8Array): Promise<void> =>
     new Promise((resolve) => {
       settle = resolve;
-      const isBelowLimit = response.write(piece, taken);
+      const isBelowLimit = response.write(piece, onTaken);
       if (isBelowLimit && isReplaced) resolve();
     });
 

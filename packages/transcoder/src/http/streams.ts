@@ -95,7 +95,7 @@ export class StreamedReply {
       headers: { ...STREAM_HEADERS, ...format.headers },
       contentType: format.contentType,
       body: this.#pieces(first),
-      brokenOff: () => this.#brokenOff(),
+      brokenOff: () => this.#endingError(),
     };
   }
 
@@ -175,7 +175,7 @@ export class StreamedReply {
   }
 
   /** The error that ended the response, also an error that came too late to be written; undefined for a success. */
-  #brokenOff(): ErrorReply | undefined {
+  #endingError(): ErrorReply | undefined {
     const { open, exchange } = this.#parts;
     if (this.#lateError !== undefined || open.failure === undefined || exchange.response.writableFinished)
       return this.#lateError;
@@ -212,7 +212,7 @@ export class OpenStream implements Cancellation {
     this.#exchange = exchange;
     this.#open = open;
     open.add(this);
-    exchange.onClose(this.#closed);
+    exchange.onClose(this.#onClosed);
   }
 
   onCancelled(listener: () => void): void {
@@ -245,7 +245,7 @@ export class OpenStream implements Cancellation {
     this.#wake();
   }
 
-  readonly #closed = (): void => {
+  readonly #onClosed = (): void => {
     this.cancelled = true;
     clearTimeout(this.#limit);
     clearTimeout(this.#cut);

@@ -12,7 +12,7 @@ import {
 import { reflect, type ReflectMessage } from '@bufbuild/protobuf/reflect';
 import { type Any, hasCustomJsonRepresentation, isWrapperDesc } from '@bufbuild/protobuf/wkt';
 import { misfit } from '../failures/failure.js';
-import { allowedScalar, quoted } from '../fields/allowed-value.js';
+import { allowedScalar, quote } from '../fields/allowed-value.js';
 import { bytesOfAny, isAny, typeInAny } from '../fields/any-content.js';
 import { isObject, isTextFlaw, memberOf, type SentJson, type SentObject } from '../fields/json-value.js';
 import { fieldsByName, takesNull } from '../fields/message-fields.js';
@@ -122,7 +122,7 @@ export class StrictJson {
     if (isAny(message)) return (json, found) => this.#any(message, json, found);
     if (isWrapperDesc(message)) return wrapperReader(message);
     const fill = structFillings.get(message.typeName);
-    if (fill !== undefined) return (json, found) => filled(reflect(message), fill, json, found);
+    if (fill !== undefined) return (json, found) => filledMessage(reflect(message), fill, json, found);
     const form = (this.#lenient ? lenientMessageForms : messageForms).get(message.typeName);
     if (form === undefined) return this.#objectReader(message);
     return (json) => {
@@ -160,7 +160,7 @@ export class StrictJson {
   #readUnknown(name: string, json: SentJson, found: Violations): void {
     found.enter('key', name);
     if (this.#ignoresUnknown || isTextFlaw(json)) refuseFlaws(json, found);
-    else found.add(() => `Must be a known field; got ${quoted(name)}.`);
+    else found.add(() => `Must be a known field; got ${quote(name)}.`);
     found.leave();
   }
 
@@ -336,7 +336,7 @@ function mapReader(field: MapField, read: Reader): FieldReader {
 }
 
 function refuseKey(found: Violations, { mapKey }: MapField, key: string): void {
-  found.add(() => `Must have ${allowedScalar(mapKey)} as its key; got ${quoted(key)}.`);
+  found.add(() => `Must have ${allowedScalar(mapKey)} as its key; got ${quote(key)}.`);
 }
 
 function wrapperReader(message: DescMessage): Reader {
@@ -350,7 +350,7 @@ function wrapperReader(message: DescMessage): Reader {
   };
 }
 
-function filled(
+function filledMessage(
   target: ReflectMessage,
   fill: Filling,
   json: PlainJson,

@@ -142,7 +142,7 @@ export class JsonOutput {
   #compile(message: DescMessage): Amendment {
     switch (message.typeName) {
       case 'google.protobuf.Timestamp':
-        return this.#milliseconds ? withMilliseconds : unchanged;
+        return this.#milliseconds ? withMilliseconds : keep;
       case 'google.protobuf.FloatValue':
         return withFewestDigits;
       case 'google.protobuf.Any':
@@ -152,7 +152,7 @@ export class JsonOutput {
       case 'google.protobuf.ListValue':
         return inOrder;
       default:
-        if (hasCustomJsonRepresentation(message)) return unchanged;
+        if (hasCustomJsonRepresentation(message)) return keep;
     }
     const fields = message.fields
       .map((field) => this.#fieldAmendment(field))
@@ -162,7 +162,7 @@ export class JsonOutput {
         .map((field) => [this.#nameOf(field), writtenName(field, this.#protoNames)] as const)
         .filter(([name, written]) => name !== written),
     );
-    if (fields.length === 0 && renamed.size === 0) return unchanged;
+    if (fields.length === 0 && renamed.size === 0) return keep;
     return (json) => {
       for (const amend of fields) amend(json as JsonObject);
       if (renamed.size === 0) return json;
@@ -191,7 +191,7 @@ export class JsonOutput {
     // Looked up at each use, since a message may contain itself.
     if (message !== undefined) return (json) => this.#amendment(message)(json);
     if (scalar === ScalarType.FLOAT) return withFewestDigits;
-    return fieldKind === 'map' ? unchanged : undefined;
+    return fieldKind === 'map' ? keep : undefined;
   }
 
   /** An Any holds the fields of its message, or a whole message whose JSON form is not an object. */
@@ -239,7 +239,7 @@ function sortedEntries(json: JsonObject): [string, JsonValue][] {
   return Object.entries(json).sort(([key], [otherKey]) => (key < otherKey ? -1 : 1));
 }
 
-const unchanged: Amendment = (json) => json;
+const keep: Amendment = (json) => json;
 
 const WHOLE_SECONDS = /:[0-9]{2}Z$/;
 

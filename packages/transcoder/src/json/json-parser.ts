@@ -243,7 +243,7 @@ class Parser {
     const at = this.#at;
     // The messages of `JSON.parse` differ between versions of Node, do not always have a place, and repeat the text.
     throw new HttpFailure('REQUEST_MALFORMED', 'The body is not valid JSON', {
-      ending: () => `: ${unexpected(text, at)}.`,
+      ending: () => `: ${unexpectedCharacter(text, at)}.`,
     });
   }
 }
@@ -295,7 +295,7 @@ function endOfEscape(text: string, at: number): number {
 }
 
 /** The character at an index, with line and column from 1: `unexpected "}" at line 2, column 7`. */
-function unexpected(text: string, at: number): string {
+function unexpectedCharacter(text: string, at: number): string {
   const before = text.slice(0, at);
   const line = before.split('\n').length;
   const ofLine = before.slice(before.lastIndexOf('\n') + 1);

@@ -1,5 +1,5 @@
 import { type FieldViolation, MAX_VIOLATIONS } from '../failures/failure.js';
-import { shortened } from '../fields/message-fields.js';
+import { shorten } from '../fields/message-fields.js';
 
 /** The field path of a body that is the whole request message, as in google/api/http.proto. */
 const WHOLE_BODY = '*';
@@ -70,7 +70,7 @@ function pathOf({ kinds, steps }: Violation): string {
   let path = '';
   for (const [index, step] of steps.entries()) {
     const isOwn = kinds[index] === 'field' || typeof step === 'number';
-    const shown = isOwn ? step : shortened(step);
+    const shown = isOwn ? step : shorten(step);
     if (kinds[index] === 'item') path += `[${shown}]`;
     else path += path === '' ? String(shown) : `.${shown}`;
   }

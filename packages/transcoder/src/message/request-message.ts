@@ -1,10 +1,10 @@
 import { type DescField, type DescMessage, type Message, type Registry, toBinary } from '@bufbuild/protobuf';
 import { type ReflectMessage, reflect } from '@bufbuild/protobuf/reflect';
 import { FeatureSet_FieldPresence, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
-import { concatenated, type FieldViolation, misfit } from '../failures/failure.js';
-import { allowedValue, quoted } from '../fields/allowed-value.js';
+import { joinViolations, type FieldViolation, misfit } from '../failures/failure.js';
+import { allowedValue, quote } from '../fields/allowed-value.js';
 import { isObject, memberOf, type SentJson } from '../fields/json-value.js';
-import { fieldsByName, keyOf, messagesIn, shortened } from '../fields/message-fields.js';
+import { fieldsByName, keyOf, messagesIn, shorten } from '../fields/message-fields.js';
 import { hasTextForm, hasTextValue, textValue } from '../fields/text-value.js';
 import { rivalDescription, StrictJson } from '../json/json-input.js';
 import type { ReadingOptions } from '../json/json-options.js';
@@ -54,8 +54,8 @@ export class RequestMessages {
     // This first step sets every field that path and query give, unless one of them is wrong.
     const outside = this.#setOutside(request, binding, parts, inBody.count === 0);
     const { done, value } = outside.next();
-    if (done !== true) throw misfit(concatenated([value], outside, unwrapping(binding, inBody)));
-    if (inBody.count > 0) throw misfit(unwrapping(binding, inBody));
+    if (done !== true) throw misfit(joinViolations([value], outside, violationsWithHints(binding, inBody)));
+    if (inBody.count > 0) throw misfit(violationsWithHints(binding, inBody));
 
     const mask = this.#lenient ? impliedMask(binding, parts.body) : undefined;
     if (mask !== undefined) setImpliedMask(request.message, mask);
@@ -122,7 +122,7 @@ export class RequestMessages {
     if (refused !== undefined) return refused;
     if (field.fieldKind !== 'map')
       return this.#set(request, parameter, name, field.fieldKind === 'list' ? [value] : value);
-    const entry = `${pathOf([...parents, field])}[${shortened(key)}]`;
+    const entry = `${pathOf([...parents, field])}[${shorten(key)}]`;
     return this.#set(request, parameter, entry, { [key]: value });
   }
 
@@ -182,7 +182,10 @@ export class RequestMessages {
  * The violations of the body, some with a hint. If the body is one field of the request but holds that field by name, as in a gRPC request, the
  * violation also explains what the body is.
  */
-function* unwrapping({ body }: Binding, violations: Iterable<FieldViolation>): Generator<FieldViolation> {
+function* violationsWithHints(
+  { body }: Binding,
+  violations: Iterable<FieldViolation>,
+): Generator<FieldViolation> {
   const wrappers = typeof body === 'object' && body.fieldKind === 'message' ? wrappersOf(body) : [];
   for (const violation of violations) {
     if (typeof body !== 'object' || !wrappers.includes(violation.field)) yield violation;
@@ -295,10 +298,10 @@ export function* queryParameters(
     if (part === '') continue;
     const equals = part.indexOf('=');
     const rawName = equals < 0 ? part : part.slice(0, equals);
-    const name = decoded(rawName);
+    const name = decodeText(rawName);
     if (name !== undefined && isIgnored(name) && isUnknown(binding.method.input, name, lenient)) continue;
-    const text = equals < 0 ? '' : decoded(part.slice(equals + 1));
-    const shown = shortened(name ?? rawName);
+    const text = equals < 0 ? '' : decodeText(part.slice(equals + 1));
+    const shown = shorten(name ?? rawName);
     const parameter = readParameter(binding, name, text, taken, lenient);
     yield typeof parameter === 'string'
       ? { field: shown, description: parameter }
@@ -321,7 +324,7 @@ const IN_BODY = 'Must be given in the body; got it in the query.';
 const NOT_UTF8 = 'Must be percent-encoded UTF-8; got an invalid escape or character.';
 
 function notAllowed(field: DescField, text: string): string {
-  return `Must be ${allowedValue(field)}; got ${quoted(text)}.`;
+  return `Must be ${allowedValue(field)}; got ${quote(text)}.`;
 }
 
 /**
@@ -342,7 +345,7 @@ function readParameter(
 
   if (binding.body === '*') return IN_BODY;
   const target = parameterTarget(binding.method.input, name, lenient);
-  if (target === undefined) return `Must be a known parameter; got ${quoted(name)}.`;
+  if (target === undefined) return `Must be a known parameter; got ${quote(name)}.`;
 
   const { parents, field, key } = target;
   if ((parents[0] ?? field) === binding.body) return IN_BODY;
@@ -426,7 +429,7 @@ function* stepsInto(path: string): Generator<[name: string, rest: string]> {
     yield [path.slice(0, dot), path.slice(dot + 1)];
 }
 
-function decoded(text: string): string | undefined {
+function decodeText(text: string): string | undefined {
   if (NOT_ASCII.test(text)) return undefined;
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));

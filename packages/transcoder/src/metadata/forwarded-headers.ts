@@ -116,7 +116,7 @@ export class Forwarding {
 
   /** @throws Error with a one-sentence message if a header is not in lower case, or cannot become its metadata. */
   constructor(headers: ForwardedHeaders) {
-    this.#headers = new Renamings([...headers].map(([from, entry]) => this.#checked(from, entry)));
+    this.#headers = new Renamings([...headers].map(([from, entry]) => this.#checkedEntry(from, entry)));
     const { single, prefixes } = this.#headers;
     const names = new Set(['host', 'content-type', ...single.keys()]);
     const isRead = (name: string): boolean => names.has(name) || this.#headers.prefixOf(name) !== undefined;
@@ -126,7 +126,7 @@ export class Forwarding {
       .sort((prefix, other) => other.length - prefix.length);
   }
 
-  #checked(from: string, entry: UnfitValue | RenamedHeader): Forwarded {
+  #checkedEntry(from: string, entry: UnfitValue | RenamedHeader): Forwarded {
     if (from !== from.toLowerCase()) throw new Error(`The forwarded header "${from}" must be in lower case.`);
     // Without another name, a prefix is removed from the names that begin with it.
     const usual = isPrefix(from) ? '*' : from;
@@ -152,7 +152,7 @@ export class Forwarding {
     let room = PREFIXED_MAX_BYTES;
     for (const [from, values] of sent) {
       const single = this.#headers.single.get(from);
-      const entry = single ?? this.#prefixed(from);
+      const entry = single ?? this.#entryByPrefix(from);
       if (entry === undefined) continue;
 
       const value = values.join(', ');
@@ -168,7 +168,7 @@ export class Forwarding {
   }
 
   /** What becomes of a header whose name begins with a prefix; undefined if none forwards it. */
-  #prefixed(from: string): Forwarded | undefined {
+  #entryByPrefix(from: string): Forwarded | undefined {
     const prefix = this.#headers.prefixOf(from);
     if (prefix === undefined) return undefined;
     const to = newName(from, prefix);

@@ -68,7 +68,7 @@ export class ReplyHeaders {
    * Values that a header cannot carry are left out, such as the bytes of a key that ends in `-bin`.
    */
   addTo(response: ServerResponse, { initialMetadata, trailers }: UnaryReply): void {
-    const prefixed = this.#prefixed(initialMetadata, trailers);
+    const prefixed = this.#renamingsByPrefix(initialMetadata, trailers);
     for (const { from, to } of [...this.#metadata.single.values(), ...prefixed]) {
       const values = [...(initialMetadata?.get(from) ?? []), ...(trailers?.get(from) ?? [])];
       for (const value of values) {
@@ -78,7 +78,7 @@ export class ReplyHeaders {
   }
 
   /** The keys that prefixes send, each with the name of its header. */
-  #prefixed(...sources: readonly (ReplyMetadata | undefined)[]): Renaming[] {
+  #renamingsByPrefix(...sources: readonly (ReplyMetadata | undefined)[]): Renaming[] {
     if (this.#metadata.prefixes.length === 0) return [];
     const keys = new Set(sources.flatMap((metadata) => Object.keys(metadata?.getMap?.() ?? {})));
     return [...keys].flatMap((from) => {

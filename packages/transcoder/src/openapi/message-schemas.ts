@@ -14,7 +14,7 @@ import type { ContractComments } from './contract-comments.js';
 import type { ContractFacts } from './contract-facts.js';
 import type { Names } from './names.js';
 import type { Content, Schema } from './open-api.js';
-import { described, enumSchema, nullable, atMostOne } from './schema-rules.js';
+import { descriptionKeyword, enumSchema, nullable, atMostOne } from './schema-rules.js';
 import { keySchemas, scalarSchemas, wellKnownSchema } from './type-schemas.js';
 
 /**
@@ -181,7 +181,7 @@ export class MessageSchemas {
     const example = this.#example(fields, form);
     return {
       type: 'object',
-      ...described(`${comments.text(message)}${form === 'created' ? IF_DRY_RUN : ''}`),
+      ...descriptionKeyword(`${comments.text(message)}${form === 'created' ? IF_DRY_RUN : ''}`),
       ...(message.deprecated ? { deprecated: true } : {}),
       ...(required.length === 0 ? {} : { required }),
       properties: Object.fromEntries(
@@ -201,7 +201,7 @@ export class MessageSchemas {
     const schema = inside.length === 0 ? this.field(field, form) : this.bodyWithout(field, inside);
     return {
       ...(form === 'sent' && !isRequired(field) ? nullable(schema) : schema),
-      ...described(this.#parts.comments.text(field)),
+      ...descriptionKeyword(this.#parts.comments.text(field)),
       ...(field.deprecated ? { deprecated: true } : {}),
       ...(isOutputOnly(field) ? { readOnly: true } : {}),
       ...(hasBehavior(field, FieldBehavior.INPUT_ONLY) ? { writeOnly: true } : {}),

@@ -19,13 +19,14 @@ export class Names {
     const known = this.#names.get(owner);
     if (known !== undefined) return known;
     const [last] = candidates.slice(-1);
-    const name = candidates.find((candidate) => !this.#taken.has(candidate)) ?? this.#numbered(String(last));
+    const name =
+      candidates.find((candidate) => !this.#taken.has(candidate)) ?? this.#withNumber(String(last));
     this.#taken.add(name);
     this.#names.set(owner, name);
     return name;
   }
 
-  #numbered(name: string): string {
+  #withNumber(name: string): string {
     let number = this.#numbers.get(name) ?? 2;
     while (this.#taken.has(`${name}_${number}`)) number += 1;
     this.#numbers.set(name, number + 1);

@@ -12,7 +12,7 @@ import type { Parameters } from './parameters.js';
 import { takenPaths } from './query-fields.js';
 import type { RequestHeaders } from './request-headers.js';
 import type { DescribedHeaders } from './response-headers.js';
-import { described, nullable } from './schema-rules.js';
+import { descriptionKeyword, nullable } from './schema-rules.js';
 
 /** The parts that descriptions of operations are built from. */
 interface OperationParts {
@@ -73,7 +73,7 @@ export class Operations {
       operationId,
       tags: [tag],
       summary: summary === '' ? wordsOf(method) : summary,
-      ...described(texts.join('\n\n')),
+      ...descriptionKeyword(texts.join('\n\n')),
       ...(method.deprecated || method.parent.deprecated ? { deprecated: true } : {}),
       ...(required === undefined ? {} : { security: required }),
       parameters: [
@@ -105,7 +105,7 @@ export class Operations {
       !hasCustomJsonRepresentation(sent) &&
       !sent.fields.some((field) => isRequired(field) && !moved.has(field.name));
     const content = schemas.body(sent, 'sent', schemas.bodyWithout(sent, elsewhere));
-    return { requestBody: { required: !mayBeEmpty, ...described(comments.text(sent)), content } };
+    return { requestBody: { required: !mayBeEmpty, ...descriptionKeyword(comments.text(sent)), content } };
   }
 
   /** The responses to successful calls, by the same rule that the transcoder follows. */

@@ -5,7 +5,7 @@ import type { DescribedPath, Wildcard } from './described-paths.js';
 import { isRequired, type MessageSchemas, type SchemaParts } from './message-schemas.js';
 import type { Parameter } from './open-api.js';
 import { queryFields, takenPaths } from './query-fields.js';
-import { described } from './schema-rules.js';
+import { descriptionKeyword } from './schema-rules.js';
 
 const DEEPER =
   'Fields of messages that are nested more deeply than those below can be given in the query, too: `parent.child.field`.';
@@ -33,7 +33,7 @@ export class Parameters {
     return {
       name,
       in: place,
-      ...described(this.#parts.comments.text(field)),
+      ...descriptionKeyword(this.#parts.comments.text(field)),
       ...(field.deprecated ? { deprecated: true } : {}),
       schema: {
         ...this.#schemas.field(field, 'sent'),
@@ -72,7 +72,7 @@ export class Parameters {
     const manner = rest ? 'Any number of segments, with the slashes between them.' : '';
     const slashes = rest ? ({ 'x-multi-segment': true } as const) : {};
     if (variable === undefined)
-      return { name, in: 'path', ...described(manner), schema: { type: 'string' }, ...slashes };
+      return { name, in: 'path', ...descriptionKeyword(manner), schema: { type: 'string' }, ...slashes };
     const { field, fieldPath } = variable;
     const whole = before === '' && after === '';
     const parameter = this.of(name, 'path', field);
@@ -80,7 +80,7 @@ export class Parameters {
     const texts = [parameter.description ?? '', whole ? '' : part, manner].filter((text) => text !== '');
     return {
       ...parameter,
-      ...described(texts.join('\n\n')),
+      ...descriptionKeyword(texts.join('\n\n')),
       // The bounds and the example of a field apply to its whole value.
       ...(whole ? {} : { schema: { type: 'string' } }),
       ...slashes,

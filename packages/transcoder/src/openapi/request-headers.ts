@@ -4,7 +4,7 @@ import type { SuccessRule } from '../template/success-rules.js';
 import type { HeaderFacts } from './description-options.js';
 import type { Parameter, Reference, Schema } from './open-api.js';
 import type { Parameters } from './parameters.js';
-import { described } from './schema-rules.js';
+import { descriptionKeyword } from './schema-rules.js';
 
 const TEXT = { type: 'string' };
 
@@ -102,7 +102,7 @@ export class RequestHeaders {
       if (field === undefined) return [];
       const parameter = parameters.of(header.name, 'header', field);
       const description = header.description ?? `The same as \`${field.name}\`, as a header.`;
-      return [{ ...parameter, ...described(description) }];
+      return [{ ...parameter, ...descriptionKeyword(description) }];
     });
 
     const conditions = caching === undefined ? [] : ['if-match', 'if-none-match'];
@@ -121,5 +121,5 @@ export class RequestHeaders {
 function parameterOf(key: string, facts: Readonly<Record<string, HeaderFacts>>): Parameter {
   const usual: Omit<Parameter, 'in'> = standard[key] ?? { name: key, schema: TEXT };
   const { name = usual.name, description = usual.description ?? '', bounds } = factsOf(facts, key);
-  return { name, in: 'header', ...described(description), schema: { ...usual.schema, ...bounds } };
+  return { name, in: 'header', ...descriptionKeyword(description), schema: { ...usual.schema, ...bounds } };
 }

@@ -41,13 +41,13 @@ export function enumSchema(type: DescEnum, comments: ContractComments): Schema {
   const texts = [comments.text(type), items.join('\n')].filter((text) => text !== '');
   return {
     type: 'string',
-    ...described(texts.join('\n\n')),
+    ...descriptionKeyword(texts.join('\n\n')),
     ...(type.deprecated ? { deprecated: true } : {}),
     enum: values.map(({ name }) => name),
   };
 }
 
 /** The keyword for a description; none for an empty text. */
-export function described(description: string): { readonly description?: string } {
+export function descriptionKeyword(description: string): { readonly description?: string } {
   return description === '' ? {} : { description };
 }

@@ -35,14 +35,14 @@ const compress = promisify(gzip);
 /** Returns the function that serves a page, with 304 for a client whose copy is current. */
 export function pageReply({ contentType, body, compressed = false, headers }: Page): ReadReply {
   const all = compressed ? { ...headers, Vary: 'Accept-Encoding' } : headers;
-  const plain = once(() => representation(body(), contentType, all));
-  const packed = once(async () =>
-    representation(await compress(plain().body), contentType, { ...all, 'Content-Encoding': 'gzip' }),
+  const plainPage = once(() => representation(body(), contentType, all));
+  const gzipPage = once(async () =>
+    representation(await compress(plainPage().body), contentType, { ...all, 'Content-Encoding': 'gzip' }),
   );
   return ({ request }) =>
     compressed && acceptsGzip(request)
-      ? packed().then((page) => replyWith(page, request))
-      : replyWith(plain(), request);
+      ? gzipPage().then((page) => replyWith(page, request))
+      : replyWith(plainPage(), request);
 }
 
 /** A form of a page, with its own entity tag. */

@@ -60,11 +60,11 @@ export class BindingTable {
   readonly bindings: readonly Binding[];
 
   /**
-   * @param unserved called for each binding that matches the same requests as an earlier binding, which is served, with a
-   *   sentence that names both methods. Default: throws an Error with the sentence.
+   * @param onUnserved called for each binding that matches the same requests as an earlier binding, which is served, with
+   *   a sentence that names both methods. Default: throws an Error with the sentence.
    */
-  constructor(bindings: readonly Binding[], unserved: Unserved = refuse) {
-    this.bindings = bindings.filter((binding) => this.#add(binding, unserved));
+  constructor(bindings: readonly Binding[], onUnserved: Unserved = refuse) {
+    this.bindings = bindings.filter((binding) => this.#add(binding, onUnserved));
   }
 
   /** Finds the binding for an HTTP method and the raw path of a request. HEAD also finds the bindings of GET. */
@@ -92,13 +92,13 @@ export class BindingTable {
   }
 
   /** @returns whether the binding was added. */
-  #add(binding: Binding, unserved: Unserved): boolean {
+  #add(binding: Binding, onUnserved: Unserved): boolean {
     const { segments, customVerb, source } = binding.template;
     const [leaf, broader] = leavesOf(ensure(this.#roots, customVerb), segments);
     const other = leaf.get(binding.verb) ?? broader?.get(binding.verb);
     if (other !== undefined) {
       const [name, first] = [binding, other].map(({ method }) => `${method.parent.typeName}.${method.name}`);
-      unserved(`${name}: ${binding.verb} ${source} is bound to ${first}, which comes first.`);
+      onUnserved(`${name}: ${binding.verb} ${source} is bound to ${first}, which comes first.`);
       return false;
     }
     leaf.set(binding.verb, binding);

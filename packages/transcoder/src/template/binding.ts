@@ -61,13 +61,13 @@ export const refuse: Unserved = (sentence) => {
  * are not served, but their requests are answered with the reason.
  *
  * @param serverStreams whether the upstream serves server-streaming methods.
- * @param unserved called for each binding that does not fit the method's messages, can match no request, or needs
+ * @param onUnserved called for each binding that does not fit the method's messages, can match no request, or needs
  *   something unsupported, with a sentence that names the method. Default: throws an Error with the sentence.
  */
 export function bindingsOf(
   method: DescMethod,
   rule: HttpRule,
-  unserved: Unserved = refuse,
+  onUnserved: Unserved = refuse,
   serverStreams = true,
 ): Binding[] {
   const sentence = (reason: string): string => `${method.parent.typeName}.${method.name}: ${reason}.`;
@@ -82,10 +82,10 @@ export function bindingsOf(
       refuseUnsupported(binding, serverStreams);
       bindings.push(binding);
     } catch (error) {
-      unserved(sentence((error as Error).message));
+      onUnserved(sentence((error as Error).message));
     }
   }
-  if (bindings.some(takesStream)) unserved(sentence('streams of requests are not supported'));
+  if (bindings.some(takesStream)) onUnserved(sentence('streams of requests are not supported'));
   return bindings;
 }
 

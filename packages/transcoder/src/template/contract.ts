@@ -68,8 +68,8 @@ export function readContract(
 ): Contract {
   const registry = registryOf(descriptorSet);
   const skipped = new Set<string>();
-  const unserved = unsupported === 'skip' ? (sentence: string) => void skipped.add(sentence) : refuse;
-  const replacements = rulesByMethod(registry, rules, unserved);
+  const onUnserved = unsupported === 'skip' ? (sentence: string) => void skipped.add(sentence) : refuse;
+  const replacements = rulesByMethod(registry, rules, onUnserved);
   const ruleOf = (method: DescMethod): HttpRule | undefined => replacements.get(method) ?? httpRuleOf(method);
   const named = servedServices(registry, names);
   const services = named.filter(({ methods }) => methods.some(ruleOf));
@@ -81,11 +81,11 @@ export function readContract(
     .flatMap(({ methods }) => methods)
     .flatMap((method) => {
       const rule = ruleOf(method);
-      return rule === undefined ? [] : bindingsOf(method, rule, unserved, serverStreams);
+      return rule === undefined ? [] : bindingsOf(method, rule, onUnserved, serverStreams);
     });
   const table = new BindingTable(
     found.filter((binding) => !takesStream(binding)),
-    unserved,
+    onUnserved,
   );
   // Two of them may be bound to the same requests, which are refused either way.
   const requestStreams = new BindingTable(found.filter(takesStream), () => undefined);

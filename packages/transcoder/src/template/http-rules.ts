@@ -20,20 +20,20 @@ export function httpRuleOf(method: DescMethod): HttpRule | undefined {
  * applies.
  *
  * @param rules `google.api.HttpRule` in ProtoJSON
- * @param unserved called for each selector that names no method, with a sentence
+ * @param onUnserved called for each selector that names no method, with a sentence
  * @throws Error with a one-sentence message if one of them is not a rule
  */
 export function rulesByMethod(
   registry: Registry,
   rules: readonly JsonObject[],
-  unserved: Unserved,
+  onUnserved: Unserved,
 ): Map<DescMethod, HttpRule> {
   const byMethod = new Map<DescMethod, HttpRule>();
   const methods = methodsByName(registry);
   for (const [index, json] of rules.entries()) {
     const rule = ruleOf(json, `rules[${index}]`);
     const method = methods.get(rule.selector);
-    if (method === undefined) unserved(`rules[${index}]: the contract has no method "${rule.selector}".`);
+    if (method === undefined) onUnserved(`rules[${index}]: the contract has no method "${rule.selector}".`);
     else byMethod.set(method, rule);
   }
   return byMethod;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fieldsByName, shortened } from '../../src/fields/message-fields.js';
+import { fieldsByName, shorten } from '../../src/fields/message-fields.js';
 import { messageType } from '../support/library-contract.js';
 
 describe('the fields of a message', () => {
@@ -21,6 +21,6 @@ describe('a name that is echoed to the client', () => {
     { name: '📚'.repeat(65), echo: `${'📚'.repeat(64)}…`, why: 'no character is cut in two' },
     { name: 'a\ud800b', echo: 'a\ufffdb', why: 'a lone surrogate is not a character' },
   ])('is $echo: $why', ({ name, echo }) => {
-    expect(shortened(name)).toBe(echo);
+    expect(shorten(name)).toBe(echo);
   });
 });

@@ -81,9 +81,9 @@ export function inOrder(files: readonly FileDescriptorProto[]): FileDescriptorPr
 function keepImports(file: FileDescriptorProto, isKept: (name: string) => boolean): void {
   const { dependency } = file;
   const kept = dependency.filter(isKept);
-  const moved = (places: readonly number[]): number[] =>
+  const newPlaces = (places: readonly number[]): number[] =>
     places.map((place) => kept.indexOf(String(dependency[place]))).filter((place) => place >= 0);
-  file.publicDependency = moved(file.publicDependency);
-  file.weakDependency = moved(file.weakDependency);
+  file.publicDependency = newPlaces(file.publicDependency);
+  file.weakDependency = newPlaces(file.weakDependency);
   file.dependency = kept;
 }
