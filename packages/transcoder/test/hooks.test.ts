@@ -106,11 +106,11 @@ describe('a fault in a hook is a line in the log, and the request goes on withou
 });
 
 describe('an upstream or a guard that violates its interface is 500, and the next request is served:', () => {
-  const stream = (given: () => Partial<ReplyStream> | undefined) => ({
+  const stream = (serverStream: () => Partial<ReplyStream> | undefined) => ({
     descriptorSet: feedDescriptorSet,
-    upstream: { ...unavailable, serverStream: given } as Upstream,
+    upstream: { ...unavailable, serverStream } as Upstream,
   });
-  const unary = (given: () => unknown) => ({ upstream: { unary: given } as Upstream });
+  const unary = (call: () => unknown) => ({ upstream: { unary: call } as Upstream });
   it.each<[what: string, path: string, options: Partial<TranscoderOptions>]>([
     ['unary returns nothing', shelf.path, unary(() => undefined)],
     ['unary rejects', shelf.path, unary(late)],

@@ -76,7 +76,7 @@ describe('a stream of any messages', () => {
   ])('arrives as $form that decode to the same messages', async ({ accept, separator, before, last }) => {
     let messages: JsonObject[] = [];
     const { origin } = await startFeed((call) => {
-      for (const each of messages) call.write(feedMessage('Entry', each));
+      for (const message of messages) call.write(feedMessage('Entry', message));
       call.end();
     });
     await fc.assert(

@@ -240,8 +240,8 @@ describe('an invalid value', () => {
     [['--prot', '80'], "Unknown option '--prot'; see --help."],
     [['--port', '--all'], "Option '--port' argument is ambiguous; see --help."],
   ])('%j ends the command with a sentence that names the option', async (args, complaint) => {
-    const given = args.map((arg) => (typeof arg === 'string' ? arg : arg()));
-    const ended = await runToEnd(...(given.includes('--target') ? [] : ['--target', 'x:1']), ...given);
+    const allArgs = args.map((arg) => (typeof arg === 'string' ? arg : arg()));
+    const ended = await runToEnd(...(allArgs.includes('--target') ? [] : ['--target', 'x:1']), ...allArgs);
     expect(ended).toMatchObject({ code: 2, printed: '' });
     expect(ended.complaint).toMatch(/^transcoder: [^\n]*[^.]\.\n$/);
     expect(ended.complaint).toContain(`transcoder: ${complaint}`);

@@ -33,7 +33,7 @@ describe('the table of requests', () => {
 
   it('shows exactly the differences that docs/from-grpc-gateway.md lists', () => {
     const shown = new Set(
-      ROWS.flatMap(({ strict, lenient }) => [strict, lenient]).filter((each) => each !== undefined),
+      ROWS.flatMap(({ strict, lenient }) => [strict, lenient]).filter((name) => name !== undefined),
     );
     expect([...shown].sort()).toEqual(Object.keys(DIFFERENCES).sort());
     const [, section = ''] = page.split(

@@ -98,10 +98,10 @@ export function alike(ours: Answer, theirs: Answer): boolean {
 function sameMessage(ours: NonNullable<Answer['called']>, theirs: Answer['called']): boolean {
   const method = ours.method.split('/').at(-1) ?? '';
   const schema = typeOf(INPUTS[method] ?? `${method}Request`);
-  const [one, other] = [ours.message, theirs?.message ?? ''].map((each) =>
-    fromBinary(schema, Buffer.from(each, 'base64')),
+  const [ourMessage, theirMessage] = [ours.message, theirs?.message ?? ''].map((base64) =>
+    fromBinary(schema, Buffer.from(base64, 'base64')),
   ) as [Message, Message];
-  return equals(schema, one, other) || (hasNaN(one) && hasNaN(other));
+  return equals(schema, ourMessage, theirMessage) || (hasNaN(ourMessage) && hasNaN(theirMessage));
 }
 
 /** Whether a message contains NaN, which equals nothing and has several encodings. */
@@ -119,6 +119,6 @@ function sameFailure({ called, body }: Answer, theirs: Answer): boolean {
   return (
     message === error['message'] &&
     // Ours also contain the request id.
-    [details].flat().every((detail) => own.some((each) => isDeepStrictEqual(each, detail)))
+    [details].flat().every((detail) => own.some((ownDetail) => isDeepStrictEqual(ownDetail, detail)))
   );
 }

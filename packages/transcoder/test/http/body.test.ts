@@ -141,8 +141,7 @@ describe('a body', () => {
     ['8 MiB in chunks of an unauthenticated client', CHUNKED, chunked('x'.repeat(8_388_608))],
   ])(
     'closes its connection as soon as the rest of it has arrived after its refusal: %s',
-    async (...given) => {
-      const [, bytes, rest] = given;
+    async (_, bytes, rest) => {
       const gateway = await openTranscoder({ deadlineMs: NEVER_MS });
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
       onTestFinished(() => void vi.useRealTimers());
@@ -338,8 +337,7 @@ describe('requests in progress', () => {
     { maxRequests: 1, most: 1, why: 'It has 1 calls under way.' },
   ])(
     'take at most $most of $maxRequests places while they arrive, so that complete ones find a place',
-    async (given) => {
-      const { maxRequests, most, why } = given;
+    async ({ maxRequests, most, why }) => {
       const { guarded, calls, ...server } = counted(true);
       const gateway = await openTranscoder({ ...server, maxRequests, deadlineMs: NEVER_MS });
       const held = Array.from({ length: most }, (_, caller) => arrive(gateway, caller));

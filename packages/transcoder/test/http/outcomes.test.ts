@@ -93,7 +93,7 @@ describe('a log', () => {
 describe('log lines', () => {
   /** Starts a gateway that writes only log lines of one kind. */
   async function onlyOf(kind: LogKind): Promise<RunningTranscoder> {
-    return openTranscoder({ mayLog: (each) => each === kind });
+    return openTranscoder({ mayLog: (lineKind) => lineKind === kind });
   }
   const nowhere = { path: '/nowhere' };
   const fault = { path: '/v1/shelves/1?wrong=1', headers: { authorization: MEMBER } };

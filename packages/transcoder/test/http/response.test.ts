@@ -102,8 +102,8 @@ it('large responses to pipelined requests are complete and in order', async () =
 it.each([
   { what: 'sends the rest of it, after which it ends at once', later: 'x'.repeat(9), lingerMs: 600_000 },
   { what: 'sends no more of it', later: '', lingerMs: 50 },
-])('a large response before the end of its request is complete if the client $what', async (given) => {
-  const { later, lingerMs } = given;
+])('a large response before the end of its request is complete if the client $what', async (upload) => {
+  const { later, lingerMs } = upload;
   const { socket } = await connected((response) => {
     void writeEarlyReply(response, LARGE, 'id', lingerMs);
   });

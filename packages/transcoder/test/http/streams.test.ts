@@ -156,8 +156,8 @@ function queued(...items: Item[]): Upstream & { readonly send: (...more: Item[])
 }
 
 /** A feed whose channel is connected, so that a stream starts long before its time limit. */
-async function connectedFeed(...given: Parameters<typeof startFeed>): ReturnType<typeof startFeed> {
-  const feed = await startFeed(...given);
+async function connectedFeed(...args: Parameters<typeof startFeed>): ReturnType<typeof startFeed> {
+  const feed = await startFeed(...args);
   await httpRequest(feed.origin, { path: '/v1/files/any' });
   return feed;
 }
@@ -469,8 +469,8 @@ describe('a stream of an upstream in the same process', () => {
     vi.advanceTimersByTime(14_999);
     send(OK);
     await received((text) => numberIs(5)(text) && text.endsWith('\r\n0\r\n\r\n'));
-    const [one, two] = [`data: ${ONE}`, `data: ${TWO}`];
-    expect(events).toEqual([one, ':', one, two, 'data: {}']);
+    const [first, second] = [`data: ${ONE}`, `data: ${TWO}`];
+    expect(events).toEqual([first, ':', first, second, 'data: {}']);
     expect(vi.getTimerCount()).toBe(0);
   });
 

@@ -139,7 +139,7 @@ describe('the JSON form of a message', () => {
     { omit: 'nothing', field: 'nested', form: null },
   ] as const)('is the default for $field alone, even with omit: $omit', ({ omit, field: name, form }) => {
     const schema = messageType('Everything');
-    const field = firstOf(schema.fields.filter((each) => each.name === name));
+    const field = firstOf(schema.fields.filter((candidate) => candidate.name === name));
     const by = new JsonOutput(registry, { omit, protoNames: true });
     expect(by.fieldJson(field, fromJson(schema, {}))).toEqual(form);
   });

@@ -15,13 +15,13 @@ function binding(path: string, body = ''): Parameters<typeof queryParameters>[0]
   return firstOf(bindingsOf(methodOf('Probe.Echo'), rule));
 }
 
-const found = (query: string, to = binding('/v1/echo')): ReturnType<typeof shown>[] =>
-  [...queryParameters(to, query, false)].map(shown);
+const found = (query: string, to = binding('/v1/echo')): ReturnType<typeof show>[] =>
+  [...queryParameters(to, query, false)].map(show);
 
 /** Shows a parameter as its path and value, as JSON, and a violation unchanged. */
-function shown(each: QueryParameter | FieldViolation): [string, JsonValue] | FieldViolation {
-  if ('description' in each) return each;
-  const { parents, field, value } = each;
+function show(parameter: QueryParameter | FieldViolation): [string, JsonValue] | FieldViolation {
+  if ('description' in parameter) return parameter;
+  const { parents, field, value } = parameter;
   const wrong = new Violations();
   const holder = reflect(field.parent);
   new StrictJson(registry).readField(holder, field, field.fieldKind === 'list' ? [value] : value, wrong);

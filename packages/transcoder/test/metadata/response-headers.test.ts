@@ -139,8 +139,8 @@ describe('the metadata of a whole reply', () => {
   it.each([
     { what: 'success', code: Code.OK, message: new Uint8Array(), status: 200 },
     { what: 'failure', code: Code.NOT_FOUND, message: undefined, status: 404 },
-  ])('becomes headers of a $what if the options name it, with one line per value', async (given) => {
-    const { code, message, status } = given;
+  ])('becomes headers of a $what if the options name it, with one line per value', async (outcome) => {
+    const { code, message, status } = outcome;
     const reply = { code, details: '', answered: true, message, initialMetadata, trailers };
     const { origin } = await replying(reply);
     const asked = { path: '/v1/shelves/1', headers: { authorization: MEMBER } };

@@ -22,8 +22,8 @@ describe('an OpenAPI document', () => {
     expect(openapi).toBe('3.1.1');
     expect(info).toMatchObject({ title: 'shop.v1', version: 'v1' });
     expect(info.description).toBe('Shops and what they sell.');
-    const given = { title: 'A', version: '7', description: 'B.', license: { name: 'MIT' } };
-    expect(shop({ info: given }).info).toEqual(given);
+    const ownInfo = { title: 'A', version: '7', description: 'B.', license: { name: 'MIT' } };
+    expect(shop({ info: ownInfo }).info).toEqual(ownInfo);
     expect(shop({ comments: {} }).info.description).toBe('The methods of shop.v1 over HTTP.');
   });
 
@@ -81,10 +81,10 @@ describe('an OpenAPI document', () => {
     });
     const schemes = { key: { type: 'apiKey', in: 'header', name: 'X-Key' } };
     const methods = { 'shop.v1.Shop.CreateItem': [{ key: ['write'] }] };
-    const given = shop({ security: { schemes, requirements: [{ key: [] }], methods } });
-    expect(given).toMatchObject({ security: [{ key: [] }], components: { securitySchemes: schemes } });
-    expect(operationOf(given, 'createItem').security).toEqual([{ key: ['write'] }]);
-    expect(operationOf(given, 'dropItem')).not.toHaveProperty('security');
+    const secured = shop({ security: { schemes, requirements: [{ key: [] }], methods } });
+    expect(secured).toMatchObject({ security: [{ key: [] }], components: { securitySchemes: schemes } });
+    expect(operationOf(secured, 'createItem').security).toEqual([{ key: ['write'] }]);
+    expect(operationOf(secured, 'dropItem')).not.toHaveProperty('security');
   });
 
   it('takes the options of a transcoder and no unknown ones', () => {
@@ -112,8 +112,8 @@ describe('an OpenAPI document', () => {
 
 describe('the headers', () => {
   const referred = (document: OpenApi, id: string): string[] =>
-    operationOf(document, id).parameters.flatMap((each) =>
-      '$ref' in each ? [each.$ref.split('/').at(-1) ?? ''] : [],
+    operationOf(document, id).parameters.flatMap((parameter) =>
+      '$ref' in parameter ? [parameter.$ref.split('/').at(-1) ?? ''] : [],
     );
 
   it('of requests are the forwarded ones, and the request id if it is read', () => {
@@ -149,7 +149,7 @@ describe('the headers', () => {
     const own = shop({ forwardedHeaders, headers, facts });
     const inHeader = (id: string) =>
       operationOf(own, id).parameters.filter(
-        (each): each is Parameter => 'in' in each && each.in === 'header',
+        (parameter): parameter is Parameter => 'in' in parameter && parameter.in === 'header',
       );
     expect(inHeader('createItem')).toEqual([
       {
@@ -264,8 +264,8 @@ describe('a comment', () => {
       [`${inMessage.typeName}.${value?.name}`]: comment,
       [EditionSchema.typeName]: comment,
     });
-    const texts = [inMessage, ...inMessage.values.slice(0, 1), EditionSchema].map((each) =>
-      comments.text(each),
+    const texts = [inMessage, ...inMessage.values.slice(0, 1), EditionSchema].map((type) =>
+      comments.text(type),
     );
     expect(texts).toEqual(['As `typeName` has it.', 'As `typeName` has it.', comment]);
   });
@@ -274,14 +274,14 @@ describe('a comment', () => {
 describe('names', () => {
   it('are unique: the first free choice, or the last choice with a number', () => {
     const names = new Names(['Error']);
-    const [one, two, three] = [{}, {}, {}];
-    expect([names.of(one, 'Error', 'a.Error'), names.of(one, 'Error', 'a.Error')]).toEqual([
+    const [first, second, third] = [{}, {}, {}];
+    expect([names.of(first, 'Error', 'a.Error'), names.of(first, 'Error', 'a.Error')]).toEqual([
       'a.Error',
       'a.Error',
     ]);
     names.of('taken', 'a.Error_3');
-    expect([names.of(two, 'a.Error'), names.of(three, 'a.Error')]).toEqual(['a.Error_2', 'a.Error_4']);
-    expect(names.of(two, 'a.Error')).toBe('a.Error_2');
+    expect([names.of(second, 'a.Error'), names.of(third, 'a.Error')]).toEqual(['a.Error_2', 'a.Error_4']);
+    expect(names.of(second, 'a.Error')).toBe('a.Error_2');
   });
 });
 

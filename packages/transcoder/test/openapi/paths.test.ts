@@ -13,7 +13,7 @@ function idsOf(document: ReturnType<typeof shop>): string[] {
 
 const namesIn = (document: ReturnType<typeof shop>, id: string, place: string): string[] =>
   operationOf(document, id)
-    .parameters.filter((each): each is Parameter => 'in' in each && each.in === place)
+    .parameters.filter((parameter): parameter is Parameter => 'in' in parameter && parameter.in === place)
     .map(({ name, required }) => (required === true ? name : `${name}?`));
 
 describe('the paths of a document', () => {

@@ -62,7 +62,7 @@ function operationsOf(messageType: Proto[], ...rules: JsonObject[]): Operation[]
 
 const queryOf = (operation: Operation | undefined): string[] =>
   (operation?.parameters ?? [])
-    .filter((each): each is Parameter => 'in' in each && each.in === 'query')
+    .filter((parameter): parameter is Parameter => 'in' in parameter && parameter.in === 'query')
     .map(({ name }) => name);
 
 const bodyOf = ({ requestBody }: Operation): string[] => {

@@ -99,7 +99,7 @@ describe('the failures of a server without a list of failures', () => {
 });
 
 describe('the listed failures of a server', () => {
-  const given: Record<string, FailureFacts> = {
+  const failures: Record<string, FailureFacts> = {
     ITEM_EXISTS: { code: 'ALREADY_EXISTS' },
     NO_TOKEN: { code: 'UNAUTHENTICATED', everywhere: true },
     NO_SCOPE: { code: 'PERMISSION_DENIED', everywhere: true },
@@ -107,7 +107,7 @@ describe('the listed failures of a server', () => {
     REQUEST_MALFORMED: { code: 'INVALID_ARGUMENT', everywhere: true },
     WITHDRAWN: { code: 'CANCELLED', everywhere: true },
   };
-  const closed = shop({ failures: given, domain: 'shop.example' });
+  const closed = shop({ failures, domain: 'shop.example' });
 
   it('belong to all methods, or to those whose comment names them', () => {
     expect(failuresOf(closed, 'createItem')).toEqual(
@@ -128,7 +128,7 @@ describe('the listed failures of a server', () => {
 
   it('are the only reasons besides those of the transcoder', () => {
     const info = schemaOf(closed, 'ErrorInfo')['properties'] as { reason: { enum: string[] } };
-    expect(info.reason.enum).toEqual([...new Set([...Object.keys(given), ...OWN])].sort());
+    expect(info.reason.enum).toEqual([...new Set([...Object.keys(failures), ...OWN])].sort());
     expect(closed.components.schemas).not.toHaveProperty('OtherDetail');
   });
 
@@ -186,7 +186,7 @@ describe('the listed failures of a server', () => {
   });
 
   function withInPlaceOf(detail: object, other: object): object {
-    return { ...ERROR, details: DETAILS.map((each) => (each === detail ? other : each)) };
+    return { ...ERROR, details: DETAILS.map((usual) => (usual === detail ? other : usual)) };
   }
 
   function withViolations(...fieldViolations: object[]): object {

@@ -21,7 +21,7 @@ export function library(options: Partial<DescriptionOptions> = {}): OpenApi {
 /** An operation by its id, under any path. */
 export function operationOf({ paths }: OpenApi, operationId: string): Operation {
   const all = Object.values(paths).flatMap((byVerb) => Object.values(byVerb));
-  const found = all.find((each) => each.operationId === operationId);
+  const found = all.find((operation) => operation.operationId === operationId);
   if (found === undefined) throw new Error(`There is no operation ${operationId}.`);
   return found;
 }

@@ -38,8 +38,8 @@ export function testLayers({ src, layers, packages, packagesOfOne = {} }: Layeri
     });
 
     it('import nothing from a layer above their own', () => {
-      const wrong = imports.filter((each) => isOurs(each) && layerOf(each.to) < layerOf(each.from));
-      expect(wrong.map((each) => shown(each, src))).toEqual([]);
+      const wrong = imports.filter((edge) => isOurs(edge) && layerOf(edge.to) < layerOf(edge.from));
+      expect(wrong.map((edge) => shown(edge, src))).toEqual([]);
     });
 
     it('have no import cycles', () => {
@@ -47,14 +47,14 @@ export function testLayers({ src, layers, packages, packagesOfOne = {} }: Layeri
     });
 
     it('import no packages but the allowed ones', () => {
-      const allowed = (each: Import): boolean =>
-        [undefined, ...packages, ...(packagesOfOne[relative(src, each.from)] ?? [])].includes(
-          packageOf(each),
+      const isAllowed = (edge: Import): boolean =>
+        [undefined, ...packages, ...(packagesOfOne[relative(src, edge.from)] ?? [])].includes(
+          packageOf(edge),
         );
       const wrong = imports.filter(
-        (each) => !allowed(each) || (isOurs(each) && !each.to.startsWith(`${src}/`)),
+        (edge) => !isAllowed(edge) || (isOurs(edge) && !edge.to.startsWith(`${src}/`)),
       );
-      expect(wrong.map((each) => shown(each, src))).toEqual([]);
+      expect(wrong.map((edge) => shown(edge, src))).toEqual([]);
     });
   });
 }

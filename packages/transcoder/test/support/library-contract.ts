@@ -71,7 +71,7 @@ export function methodOf(name: string): DescMethod {
   const [service, method] = name.split('.');
   const found = registry
     .getService(`library.v1.${service ?? ''}`)
-    ?.methods.find((each) => each.name === method);
+    ?.methods.find((candidate) => candidate.name === method);
   if (found === undefined) throw new Error(`The library has no method ${name}.`);
   return found;
 }
@@ -81,7 +81,7 @@ export function withRule(name: string, rule: MessageInitShape<typeof HttpRuleSch
   const set = fromBinary(FileDescriptorSetSchema, libraryDescriptorSet);
   const services = set.file.flatMap(({ service }) => service);
   const unsupported = firstOf(services.filter((service) => service.name === 'Unsupported'));
-  const method = firstOf(unsupported.method.filter((each) => each.name === name));
+  const method = firstOf(unsupported.method.filter((candidate) => candidate.name === name));
   method.options ??= create(MethodOptionsSchema);
   setExtension(method.options, http, create(HttpRuleSchema, rule));
   return toBinary(FileDescriptorSetSchema, set);

@@ -57,7 +57,7 @@ export async function startTranscoder(
       ['traceparent', 'drop'],
     ]),
     json: { omit: 'unassigned', milliseconds: true },
-    requestIdOf: (given = '') => (REQUEST_ID.test(given) ? given : `made-${ids.next().value}`),
+    requestIdOf: (header = '') => (REQUEST_ID.test(header) ? header : `made-${ids.next().value}`),
     log: collectingLog(log),
     ...options,
   });
@@ -82,9 +82,9 @@ export async function startTranscoder(
 
 /** Starts the same as `startTranscoder`, and closes it when the test ends. */
 export async function openTranscoder(
-  ...given: Parameters<typeof startTranscoder>
+  ...args: Parameters<typeof startTranscoder>
 ): Promise<RunningTranscoder> {
-  return opening(await startTranscoder(...given));
+  return opening(await startTranscoder(...args));
 }
 
 function* requestIds(): Generator<number, never> {

@@ -193,7 +193,7 @@ export function asRecorded(version: 'v1' | 'v1alpha'): (stream: ReflectionCall) 
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as Recorded)
-      .filter((each) => each.version === version)
+      .filter((line) => line.version === version)
       .map(({ request, response }) => [request, response]),
   );
   return answering((asked) => {
@@ -207,13 +207,13 @@ export function asRecorded(version: 'v1' | 'v1alpha'): (stream: ReflectionCall) 
 function reflectionOf(
   set: FileDescriptorSet,
   registry: FileRegistry,
-  { listed: given, transitive = true, lacking = [] }: Reflecting,
+  { listed: listedNames, transitive = true, lacking = [] }: Reflecting,
   questions: string[],
 ): (stream: ReflectionCall) => void {
   const services = [...registry.files].flatMap((file) => file.services.map(({ typeName }) => typeName));
-  const names = [...(given ?? services), 'grpc.reflection.v1.ServerReflection'];
+  const names = [...(listedNames ?? services), 'grpc.reflection.v1.ServerReflection'];
   const add = (name: string, to: Map<string, Uint8Array>): Map<string, Uint8Array> => {
-    const file = set.file.find((each) => each.name === name && !lacking.includes(name));
+    const file = set.file.find((candidate) => candidate.name === name && !lacking.includes(name));
     if (file === undefined || to.has(name)) return to;
     to.set(name, toBinary(FileDescriptorProtoSchema, file));
     if (transitive) for (const imported of file.dependency) add(imported, to);

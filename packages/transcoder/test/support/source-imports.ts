@@ -54,7 +54,7 @@ export function cyclesAmong(imports: readonly Import[], folder: string): string[
   const visit = (file: string, path: readonly string[]): void => {
     if (path.includes(file)) {
       const circle = [...path.slice(path.indexOf(file)), file];
-      cycles.push(circle.map((each) => relative(folder, each)).join(' → '));
+      cycles.push(circle.map((member) => relative(folder, member)).join(' → '));
     } else if (!done.has(file)) for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
     done.add(file);
   };

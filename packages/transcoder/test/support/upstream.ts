@@ -13,8 +13,8 @@ export function upstreamAt(
   channelOptions: ChannelOptions = {},
   options: { readonly maxReplyBytes?: number; readonly maxCallsOfCaller?: number } = {},
 ): GrpcUpstream {
-  const given = { credentials: credentials.createInsecure(), channelOptions, ...options };
-  return opening(grpcUpstream(target, given));
+  const allOptions = { credentials: credentials.createInsecure(), channelOptions, ...options };
+  return opening(grpcUpstream(target, allOptions));
 }
 
 /** An upstream to a grpc-js server whose methods have these paths. */

@@ -146,8 +146,8 @@ describe('a table of bindings', () => {
     ['/v1/{string_value=books/*}', '/v1/books/{name}'],
     ['/v1/{string_value=**}', '/v1/**'],
     ['/v1/{string_value}:go', '/v1/*:go'],
-  ])('refuses %s and %s, which match the same requests', (one, other) => {
-    const bindings = [...bound('GET', one), ...bound('GET', other, 'Library.GetBook')];
+  ])('refuses %s and %s, which match the same requests', (first, second) => {
+    const bindings = [...bound('GET', first), ...bound('GET', second, 'Library.GetBook')];
     expect(() => new BindingTable(bindings)).toThrow(
       /^library\.v1\.Library\.GetBook: GET .* is bound to library\.v1\.Probe\.Echo, which comes first\.$/,
     );

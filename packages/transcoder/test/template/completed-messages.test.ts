@@ -26,8 +26,8 @@ describe('a name that is the JSON name of one field and the proto name of anothe
 
   it('is the default one in a descriptor set without JSON names', async () => {
     const set = fromBinary(FileDescriptorSetSchema, namesDescriptorSet);
-    for (const { field } of set.file.flatMap(({ messageType }) => messageType))
-      for (const each of field) each.jsonName = '';
+    for (const { field: fields } of set.file.flatMap(({ messageType }) => messageType))
+      for (const field of fields) field.jsonName = '';
     const descriptorSet = toBinary(FileDescriptorSetSchema, set);
     const bare = await startEcho({ descriptorSet, json: { omit: 'defaults' } });
     const thing = { nameV2: 'new', name: 'old', left: 1 };

@@ -111,7 +111,7 @@ describe('a template that goes on behind **', () => {
     ['/h/*/**/info', '/h/x/y/info', 'the search goes from left to right'],
   ])('finds %s for %s: %s', (source, path) => {
     const sources = ['/f/**/info', '/f/**', '/f/**/info/*', '/g/**/*', '/g/*', '/h/*/**/info'];
-    const table = new BindingTable(sources.map((each) => bound('GET', each)));
+    const table = new BindingTable(sources.map((template) => bound('GET', template)));
     expect(table.find('GET', path)).toMatchObject({ outcome: 'found', binding: { template: { source } } });
   });
 

@@ -307,7 +307,9 @@ describe('a contract that is followed', () => {
     want('type.googleapis.com/b.Detail');
     await eventually(() => events).toEqual(['changed: A', 'changed: A']);
     expect(filesOf(contracts.at(-1)).sort()).toEqual(['a.proto', 'detail.proto']);
-    const asked = questions.filter((each) => each.startsWith('fileContainingSymbol') && !each.endsWith(' A'));
+    const asked = questions.filter(
+      (question) => question.startsWith('fileContainingSymbol') && !question.endsWith(' A'),
+    );
     expect([...new Set(asked)]).toEqual(['fileContainingSymbol x.Lacking', 'fileContainingSymbol b.Detail']);
   });
 
@@ -317,7 +319,7 @@ describe('a contract that is followed', () => {
     await eventually(() => events).toHaveLength(1);
     for (let number = 0; number < 300; number += 1) want(`x.Y${number}`);
     await eventually(() => questions).toContain('fileContainingSymbol x.Y99');
-    expect(questions.filter((each) => each.includes(' x.Y'))).toHaveLength(100);
+    expect(questions.filter((question) => question.includes(' x.Y'))).toHaveLength(100);
     expect(events).toHaveLength(1);
   });
 
