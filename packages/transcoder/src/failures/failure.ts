@@ -1,5 +1,6 @@
 import { Code } from '../gen/google/rpc/code_pb.js';
 
+/** How a failure is reported. Its HTTP status may be more specific than that of its code (`httpStatusOf`). */
 interface FailureStatus {
   readonly code: Code;
   readonly httpStatus: number;
@@ -24,15 +25,17 @@ export const failures = {
   INTERNAL: { code: Code.INTERNAL, httpStatus: 500 },
 } as const satisfies Record<string, FailureStatus>;
 
-/** The reasons of the failures that the transcoder itself detects. */
+/** The reasons of the failures that the transcoder itself detects: a part of those of `HttpFailure`. */
 export type FailureReason = keyof typeof failures;
 
-/** All reasons: those, and the ones of calls that the upstream could not complete. */
-export const statuses = {
+/** All failures: the transcoder's own, and those of calls that the upstream could not complete. */
+export const failuresByReason = {
   ...failures,
   CANCELLED: { code: Code.CANCELLED, httpStatus: 499 },
   UPSTREAM_UNAVAILABLE: { code: Code.UNAVAILABLE, httpStatus: 503 },
 } as const satisfies Record<string, FailureStatus>;
+
+type AnyReason = keyof typeof failuresByReason;
 
 /** One invalid part of a request, as in `google.rpc.BadRequest`. */
 export interface FieldViolation {
@@ -64,7 +67,7 @@ interface FailureContext {
 
 /** A failure with a response of its own, in place of a status from the server. The message is sent to the client. */
 export class HttpFailure extends Error {
-  readonly reason: keyof typeof statuses;
+  readonly reason: AnyReason;
   readonly code: Code;
   readonly httpStatus: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -72,12 +75,13 @@ export class HttpFailure extends Error {
   readonly #violations: Iterable<FieldViolation>;
   readonly #ending: () => string;
 
-  constructor(reason: keyof typeof statuses, message: string, context: FailureContext = {}) {
+  constructor(reason: AnyReason, message: string, context: FailureContext = {}) {
     super(message, { cause: context.cause });
     this.name = 'HttpFailure';
     this.reason = reason;
-    this.code = statuses[reason].code;
-    this.httpStatus = statuses[reason].httpStatus;
+    const { code, httpStatus } = failuresByReason[reason];
+    this.code = code;
+    this.httpStatus = httpStatus;
     this.headers = context.headers ?? {};
     this.retryAfterS = context.retryAfterS;
     this.#violations = context.violations ?? [];
@@ -89,7 +93,7 @@ export class HttpFailure extends Error {
     return this.message + this.#ending();
   }
 
-  /** Returns the first `MAX_VIOLATIONS` violations. To be called only once. */
+  /** Returns the first `MAX_VIOLATIONS` violations. To be called only once: they may come from a generator. */
   violations(): FieldViolation[] {
     return firstViolations(this.#violations);
   }
@@ -104,9 +108,12 @@ function firstViolations(violations: Iterable<FieldViolation>): FieldViolation[]
   return first;
 }
 
+/** The violations of several lists. Those of a list are computed only when they are read. */
 export function* joinViolations(...lists: readonly Iterable<FieldViolation>[]): Generator<FieldViolation> {
   for (const violations of lists) yield* violations;
 }
+
+// A function for each of the failures that arise in several places, named by its reason.
 
 /** The parts of a request do not form a request message of its method: `REQUEST_MALFORMED` with the violations. */
 export function misfit(violations: Iterable<FieldViolation>): HttpFailure {
@@ -142,59 +149,70 @@ export function requestStreamUnsupported(): HttpFailure {
 
 /** What a client is told that the service cannot serve now. @param why one or more sentences */
 const tryAgain = (why: string): string => `${why} Try again in a second.`;
-const OVERLOADED = 'The service is overloaded.';
+const OVERLOADED_TEXT = 'The service is overloaded.';
 
 /** The server has reached a limit; the request was not processed. @param why a sentence */
 export function overloaded(why: string): HttpFailure {
-  return new HttpFailure('OVERLOADED', tryAgain(`${OVERLOADED} ${why}`), { retryAfterS: 1 });
+  return new HttpFailure('OVERLOADED', tryAgain(`${OVERLOADED_TEXT} ${why}`), { retryAfterS: 1 });
 }
 
-/** The server is stopping, and does not wait for the rest of a request. */
+/** The server is stopping: it neither waits for the rest of a request nor goes on with a stream. */
 export function shuttingDown(): HttpFailure {
   return new HttpFailure('SHUTTING_DOWN', tryAgain('The service is shutting down.'), { retryAfterS: 1 });
 }
 
-/** The deadline passed before the request had arrived completely, or before its call or stream had ended. */
+/**
+ * The deadline passed before the request had arrived completely, or before its call or stream had ended.
+ *
+ * @param cause the upstream's error, for the log; undefined if the transcoder itself measured the time
+ */
 export function deadlineExceeded(cause?: unknown): HttpFailure {
   return new HttpFailure('DEADLINE_EXCEEDED', 'The deadline passed before the call was answered.', { cause });
 }
 
-/** An unexpected error; the cause is for the log. */
+/** An unexpected error. @param cause the error, for the log @param message what the client is told */
 export function internal(cause: unknown, message = 'An internal error occurred.'): HttpFailure {
   return new HttpFailure('INTERNAL', message, { cause });
 }
 
-const RETRY = { 'Retry-After': '1' };
+/** Without a `RetryInfo`, which would say that the service itself asks for a pause. */
+const RETRY_HEADERS = { 'Retry-After': '1' };
 
-/** The failures of calls that the upstream could not complete, by its code; those with other codes are internal. */
+/**
+ * Creates the failures of calls that the upstream could not complete, by its code; those with other codes are internal.
+ */
 const upstreamFailures: ReadonlyMap<Code, (cause: Error) => HttpFailure> = new Map([
   [Code.CANCELLED, (cause) => new HttpFailure('CANCELLED', 'The caller cancelled the call.', { cause })],
   [Code.DEADLINE_EXCEEDED, deadlineExceeded],
   [
     Code.UNAVAILABLE,
     (cause) =>
-      new HttpFailure('UPSTREAM_UNAVAILABLE', 'The service is unavailable.', { headers: RETRY, cause }),
+      new HttpFailure('UPSTREAM_UNAVAILABLE', 'The service is unavailable.', {
+        headers: RETRY_HEADERS,
+        cause,
+      }),
   ],
   [
     Code.RESOURCE_EXHAUSTED,
-    (cause) => new HttpFailure('OVERLOADED', tryAgain(OVERLOADED), { headers: RETRY, cause }),
+    (cause) => new HttpFailure('OVERLOADED', tryAgain(OVERLOADED_TEXT), { headers: RETRY_HEADERS, cause }),
   ],
 ]);
 
 /**
- * The failure, with a fixed text, for a call whose status does not come from a server.
+ * The failure for a call whose status does not come from a server. The client gets a fixed text or, for an internal
+ * failure, `clientMessage`.
  *
- * @param text the upstream's own text, for the log only: it may name hosts and sockets.
- * @param clientMessage the upstream's text for clients about an internal failure, if it has one.
+ * @param text the upstream's own text, for the log only: it may name hosts and sockets
+ * @param clientMessage the upstream's text for clients about an internal failure; undefined for the fixed text
  */
 export function upstreamFailure(code: Code, text: string, clientMessage?: string): HttpFailure {
   const cause = new Error(`upstream: ${Code[code]}: ${text}`);
-  const toFailure = upstreamFailures.get(code);
-  return toFailure === undefined ? internal(cause, clientMessage) : toFailure(cause);
+  const createFailure = upstreamFailures.get(code);
+  return createFailure === undefined ? internal(cause, clientMessage) : createFailure(cause);
 }
 
 /** The HTTP status of each gRPC code, as in the comments of google/rpc/code.proto. */
-const httpStatuses = {
+const httpStatusByCode = {
   [Code.OK]: 200,
   [Code.CANCELLED]: 499,
   [Code.UNKNOWN]: 500,
@@ -215,11 +233,14 @@ const httpStatuses = {
 } as const satisfies Record<Code, number>;
 
 export function httpStatusOf(code: Code): number {
-  return httpStatuses[code];
+  return httpStatusByCode[code];
 }
 
 /** The gRPC code of a number; `UNKNOWN` for a number that gRPC does not define. */
 export function codeOf(number: number): Code {
-  const name = Code[number] as keyof typeof Code | undefined;
-  return name === undefined ? Code.UNKNOWN : Code[name];
+  return isCode(number) ? number : Code.UNKNOWN;
+}
+
+function isCode(number: number): number is Code {
+  return number in Code;
 }
