@@ -1,54 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { HttpFailure, internal, malformed } from '../failures/failure.js';
-import type { Exchange } from './exchange.js';
-import { hasBody } from './head.js';
 
-/**
- * Refuses a body with a content coding, unless middleware has already decoded it.
- *
- * @throws HttpFailure `CONTENT_TYPE_UNSUPPORTED`.
- */
-export function requireDecoded(request: IncomingMessage): void {
-  const { headers } = request;
-  const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
-  if (coding === 'identity' || !hasBody(headers) || bytesReadBefore(request) !== undefined) return;
-  // RFC 9110 12.5.3: a response that refuses a coding names the accepted ones.
-  throw unsupportedType(request.method, 'The content encoding is not supported; only identity is allowed.', {
-    'Accept-Encoding': 'identity',
-  });
-}
-
-// RFC 9110 5.6.6: parameters may be empty, and spaces may surround semicolons; a value is a token or a quoted string. RFC
-// 8259 defines no parameters, so all but the charset are ignored.
-const JSON_TYPE =
-  /^application\/json(?:[ \t]*;(?:[ \t]*(?:charset=(?:utf-8|"utf-8")|(?!charset=)[\w!#$%&'*+\-.^`|~]+=(?:[\w!#$%&'*+\-.^`|~]+|"(?:[^"\\]|\\.)*")))?)*[ \t]*$/i;
-
-/** Whether the media type of a body is `application/json`, with or without `charset=utf-8`. */
-export function isJsonType({ sent }: Exchange): boolean {
-  return JSON_TYPE.test(sent.get('content-type')?.join(', ') ?? '');
-}
-
-/** Refuses every other media type. @throws HttpFailure `CONTENT_TYPE_UNSUPPORTED` */
-export function requireJsonType(exchange: Exchange): void {
-  if (isJsonType(exchange)) return;
-  const message = 'The content type is not supported; application/json in UTF-8 is allowed.';
-  throw unsupportedType(exchange.verb, message);
-}
-
-/** The content type or coding is not supported. @param verb the HTTP method of the request */
-function unsupportedType(
-  verb: string | undefined,
-  message: string,
-  headers: Readonly<Record<string, string>> = {},
-): HttpFailure {
-  // RFC 5789 3.1 defines the header for PATCH, and W3C Linked Data Platform 7.1 that for POST.
-  const accepted = verb === 'PATCH' ? 'Accept-Patch' : 'Accept-Post';
-  return new HttpFailure('CONTENT_TYPE_UNSUPPORTED', message, {
-    headers: { [accepted]: 'application/json', ...headers },
-  });
-}
-
-/** A body that is empty. */
+/** The bytes of an empty body. */
 export const NO_BYTES = Buffer.alloc(0);
 
 const ignore = (): void => undefined;
@@ -62,50 +15,72 @@ export class ArrivingBody {
    *   is incomplete, or `INTERNAL` for a body that middleware has read and parsed.
    */
   readonly whole: Promise<Uint8Array>;
-  /** Stops reading, so that a reply to the request can discard the rest. */
-  readonly stop: () => void;
+  readonly #request: IncomingMessage;
+  readonly #maxBytes: number;
+  readonly #bytes = new GrowingBytes();
+  #resolve: (bytes: Uint8Array) => void = ignore;
+  #reject: (failure: HttpFailure) => void = ignore;
 
   constructor(request: IncomingMessage, maxBytes: number) {
-    const bytes = new GrowingBytes();
-    let resolve: (bytes: Uint8Array) => void = ignore;
-    let reject: (failure: HttpFailure) => void = ignore;
-    this.whole = new Promise((resolveWhole, rejectWhole) => {
-      resolve = resolveWhole;
-      reject = rejectWhole;
+    this.#request = request;
+    this.#maxBytes = maxBytes;
+    this.whole = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
     });
+    this.#read();
+  }
 
-    const stop = (): void => {
-      request.off('data', take).off('end', complete).off('error', breakOff).off('close', breakOff);
-    };
-    this.stop = stop;
+  /** Stops reading, so that a reply to the request can discard the rest. */
+  stop(): void {
+    this.#request
+      .off('data', this.#take)
+      .off('end', this.#complete)
+      .off('error', this.#failIncomplete)
+      .off('close', this.#failIncomplete);
+  }
 
-    function fail(failure: HttpFailure): void {
-      stop();
-      request.pause();
-      reject(failure);
-    }
-
-    function take(chunk: Buffer): void {
-      if (bytes.size + chunk.length > maxBytes) fail(bodyTooLarge(maxBytes));
-      else bytes.append(chunk);
-    }
-
-    function complete(): void {
-      stop();
-      resolve(bytes.all());
-    }
-
-    function breakOff(): void {
-      fail(malformed('The body did not arrive whole.'));
-    }
-
+  #read(): void {
+    const request = this.#request;
     const bytesRead = bytesReadBefore(request);
+    // Without Content-Length, this is NaN, which is not more than the limit.
     const length = bytesRead?.length ?? Number(request.headers['content-length']);
-    if (length > maxBytes) fail(bodyTooLarge(maxBytes));
-    else if (bytesRead !== undefined) resolve(bytesRead);
-    else if (request.readableEnded) fail(internal(new Error(READ_BY_MIDDLEWARE)));
-    else if (!request.readable) breakOff();
-    else request.on('data', take).on('end', complete).on('error', breakOff).on('close', breakOff);
+    const isReadByOthers = request.readableEnded;
+    const isBroken = !request.readable;
+
+    if (length > this.#maxBytes) this.#fail(bodyTooLarge(this.#maxBytes));
+    else if (bytesRead !== undefined) this.#resolve(bytesRead);
+    else if (isReadByOthers) this.#fail(internal(new Error(READ_BY_MIDDLEWARE)));
+    else if (isBroken) this.#failIncomplete();
+    else this.#listen();
+  }
+
+  #listen(): void {
+    this.#request
+      .on('data', this.#take)
+      .on('end', this.#complete)
+      .on('error', this.#failIncomplete)
+      .on('close', this.#failIncomplete);
+  }
+
+  readonly #take = (chunk: Buffer): void => {
+    if (this.#bytes.size + chunk.length > this.#maxBytes) this.#fail(bodyTooLarge(this.#maxBytes));
+    else this.#bytes.append(chunk);
+  };
+
+  readonly #complete = (): void => {
+    this.stop();
+    this.#resolve(this.#bytes.all());
+  };
+
+  readonly #failIncomplete = (): void => {
+    this.#fail(malformed('The body did not arrive whole.'));
+  };
+
+  #fail(failure: HttpFailure): void {
+    this.stop();
+    this.#request.pause();
+    this.#reject(failure);
   }
 }
 
@@ -113,15 +88,15 @@ export class ArrivingBody {
  * The bytes that other code has read and decoded, such as `express.raw()`, or a framework that parses bodies and keeps
  * them as `rawBody`; undefined if there are none.
  */
-function bytesReadBefore(request: object): Buffer | undefined {
+export function bytesReadBefore(request: object): Buffer | undefined {
   const { body, rawBody }: { readonly body?: unknown; readonly rawBody?: unknown } = request;
   return [body, rawBody].find((bytes) => Buffer.isBuffer(bytes));
 }
 
 /**
- * A buffer that grows as chunks arrive. Each chunk is copied: Node needs a hundred bytes of its own for each chunk, and
- * keeps everything that it has read at the same time, so a body in chunks of one byte would take a hundred times its
- * size.
+ * A buffer that grows as chunks arrive. Every chunk is copied, except an only one: Node needs a hundred bytes of its own
+ * for each chunk, and a chunk holds on to the whole read that it was cut from, so a body in chunks of one byte would take
+ * a hundred times its size.
  */
 class GrowingBytes {
   /** The content, which may be followed by room for more. */
@@ -129,14 +104,14 @@ class GrowingBytes {
   /** The size of the content. */
   size = 0;
 
-  append(piece: Buffer): void {
-    const size = this.size + piece.length;
+  append(chunk: Buffer): void {
+    const size = this.size + chunk.length;
     if (this.size === 0) {
-      // Not copied, since it is nearly always the only chunk.
-      this.#bytes = piece;
+      // Nearly always the only chunk. If another follows, both are copied.
+      this.#bytes = chunk;
     } else {
       if (size > this.#bytes.length) this.#grow(Math.max(size, 2 * this.size));
-      piece.copy(this.#bytes, this.size);
+      chunk.copy(this.#bytes, this.size);
     }
     this.size = size;
   }
