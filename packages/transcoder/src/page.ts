@@ -1,5 +1,5 @@
 import type { OpenApi } from './openapi/open-api.js';
-import { documentPage, once, type Page } from './page/static-page.js';
+import { documentPage, lazily, type Page } from './page/static-page.js';
 import { swaggerUi } from './page/swagger-ui.js';
 
 export { type Page, pageReply, type ReadReply, readOnly, withPages } from './page/static-page.js';
@@ -11,6 +11,6 @@ export { type Page, pageReply, type ReadReply, readOnly, withPages } from './pag
  * @param describe makes the document; called once, at the first request that needs it
  */
 export function documentPages(describe: () => OpenApi): Page[] {
-  const document = once(describe);
+  const document = lazily(describe);
   return [documentPage(document), ...swaggerUi(() => document().info.title)];
 }

@@ -27,32 +27,34 @@ export interface Page {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Returns the response to GET and HEAD for a resource outside the contract. */
+/** A function that returns the response to GET and HEAD for a resource outside the contract. */
 export type ReadReply = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 
 const compress = promisify(gzip);
 
 /** Returns the function that serves a page, with 304 for a client whose copy is current. */
-export function pageReply({ contentType, body, compressed = false, headers }: Page): ReadReply {
-  const all = compressed ? { ...headers, Vary: 'Accept-Encoding' } : headers;
-  const plainPage = once(() => representation(body(), contentType, all));
-  const gzipPage = once(async () =>
-    representation(await compress(plainPage().body), contentType, { ...all, 'Content-Encoding': 'gzip' }),
+export function pageReply({ contentType, body, compressed: compressible = false, headers }: Page): ReadReply {
+  const pageHeaders = compressible ? { ...headers, Vary: 'Accept-Encoding' } : headers;
+  const gzipHeaders = { ...pageHeaders, 'Content-Encoding': 'gzip' };
+  const plainPage = lazily(() => representation(body(), contentType, pageHeaders));
+  const gzipPage = lazily(async () =>
+    representation(await compress(plainPage().body), contentType, gzipHeaders),
   );
   return ({ request }) =>
-    compressed && acceptsGzip(request)
-      ? gzipPage().then((page) => replyWith(page, request))
-      : replyWith(plainPage(), request);
+    compressible && acceptsGzip(request)
+      ? gzipPage().then((page) => conditional(page, request))
+      : conditional(plainPage(), request);
 }
 
-/** A form of a page, with its own entity tag. */
+/** A form of a page, plain or compressed, with its own entity tag. */
 function representation(body: Uint8Array, contentType: string, headers: Page['headers']) {
   const tag = entityTag(body);
-  const all = { ...headers, ETag: tag, 'Cache-Control': 'no-cache' };
-  return { status: 200, headers: all, contentType, body, tag };
+  const allHeaders = { ...headers, ETag: tag, 'Cache-Control': 'no-cache' };
+  return { status: 200, headers: allHeaders, contentType, body, tag };
 }
 
-function replyWith(page: ReturnType<typeof representation>, { headers }: IncomingMessage): HttpReply {
+/** The response for a representation, without content if the client has it already. */
+function conditional(page: ReturnType<typeof representation>, { headers }: IncomingMessage): HttpReply {
   return isCurrent(headers, page.tag) ? { status: 304, headers: page.headers } : page;
 }
 
@@ -68,8 +70,11 @@ function acceptsGzip({ headers }: IncomingMessage): boolean {
   return Number(weights.get('gzip') ?? weights.get('*') ?? 0) > 0;
 }
 
-/** Returns a function that calls `make` the first time, and returns the same value again. */
-export function once<Value>(make: () => Value): () => Value {
+/**
+ * Returns a function that calls `make` the first time, and then always returns the same value. A promise is kept, too,
+ * even if it rejects; an error that `make` throws is not.
+ */
+export function lazily<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | undefined;
   return () => (made ??= { value: make() }).value;
 }
@@ -77,7 +82,8 @@ export function once<Value>(make: () => Value): () => Value {
 const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };
 
 /**
- * Responds to a request for a read-only resource outside the contract; for the `answer` of `respond`.
+ * The response for a resource outside the contract that can only be read; `read` is called for GET and HEAD. To be used in
+ * the `answer` that an application passes to `Transcoder.respond`.
  *
  * @throws HttpFailure `METHOD_NOT_ALLOWED` unless the HTTP method is GET, HEAD or OPTIONS
  */
@@ -88,7 +94,7 @@ export function readOnly(exchange: Exchange, read: ReadReply): HttpReply | Promi
   throw methodNotAllowed(ALLOW);
 }
 
-/** Returns the OpenAPI document at `/openapi.json` alone. */
+/** A page with only the OpenAPI document, at `/openapi.json`, without a viewer. */
 export function documentPage(describe: () => OpenApi): Page {
   return {
     path: '/openapi.json',
@@ -109,17 +115,18 @@ export function withPages(
   pages: readonly Page[],
   basePath = '',
 ): Transcoder['handler'] {
-  const replies = new Map(pages.map((page) => [basePath + page.path, pageReply(page)]));
+  const pageReplies = new Map(pages.map((page) => [basePath + page.path, pageReply(page)]));
   return (request, response, next) => {
     const { path } = requestTarget(request);
-    const reply = replies.get(path);
-    if (reply === undefined) {
+    const read = pageReplies.get(path);
+    if (read === undefined) {
       transcoder.handler(request, response, next);
       return;
     }
     transcoder.respond(request, response, (exchange) => {
+      // Observers get the path template, which has no variables here.
       exchange.template = path;
-      return readOnly(exchange, reply);
+      return readOnly(exchange, read);
     });
   };
 }
