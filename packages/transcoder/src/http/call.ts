@@ -19,7 +19,8 @@ import { type Exchange, isOk } from './exchange.js';
 import { hasBody } from './head.js';
 import type { SuccessReplies } from './reply.js';
 import { requestTimeoutMs } from './request-timeout.js';
-import { type OpenStream, StreamedReply } from './streams.js';
+import type { OpenStream } from './open-streams.js';
+import { StreamedReply } from './streamed-reply.js';
 import type { PendingBody, Uploads } from './uploads.js';
 
 /** The options of a transcoder that its calls follow. */
@@ -190,13 +191,19 @@ export class TranscodedCall implements PendingBody {
     // Streaming methods have bindings only if the upstream has `serverStream`.
     const { serverStream } = upstream as Required<Upstream>;
     const stream = serverStream.call(upstream, { ...this.#head, message, deadline });
-    open.limit(Math.max(0, deadline - now()));
+    open.abortAfter(Math.max(0, deadline - now()));
 
     const format = successes.format(binding, headers.accept, { lenient, events });
     const onHeaders = (reply: UnaryReply): void => {
       this.#takeHeaders(reply);
     };
-    return new StreamedReply(stream, { exchange: this.#exchange, open, format, errors, onHeaders }).reply();
+    return new StreamedReply(stream, {
+      exchange: this.#exchange,
+      openStream: open,
+      format,
+      errors,
+      onHeaders,
+    }).reply();
   }
 
   /** Uses what a reply says besides its message: about the caller, and for the headers of the response. */

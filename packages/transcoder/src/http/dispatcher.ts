@@ -9,10 +9,10 @@ import type { Contract } from '../template/contract.js';
 import { successRules } from '../template/success-rules.js';
 import { type CallOptions, type CallParts, TranscodedCall } from './call.js';
 import type { Exchange } from './exchange.js';
+import { OpenStreams } from './open-streams.js';
 import type { Answer } from './responder.js';
 import type { CacheFigures } from './reply-cache.js';
 import { SuccessReplies } from './reply.js';
-import { OpenStreams } from './streams.js';
 import { Uploads } from './uploads.js';
 
 /** Serves HTTP requests with gRPC calls, according to the `google.api.http` annotations of a contract. */
@@ -74,8 +74,8 @@ export class RequestDispatcher {
     if (found.binding.method.methodKind === 'unary')
       return this.#answerUnary(() => new TranscodedCall(this.#parts, exchange, found).answer());
 
-    const open = this.#streams.open(exchange);
-    return new TranscodedCall(this.#parts, exchange, found, open).answer();
+    const openStream = this.#streams.start(exchange);
+    return new TranscodedCall(this.#parts, exchange, found, openStream).answer();
   }
 
   get replyCache(): CacheFigures {
@@ -85,7 +85,7 @@ export class RequestDispatcher {
   /** Stops waiting for request bodies and aborts all streams, those in progress and later ones. */
   close(): void {
     this.#parts.uploads.end();
-    this.#streams.end();
+    this.#streams.close();
   }
 
   /**
