@@ -64,7 +64,7 @@ const UNKNOWN_TYPES_MAX = 100;
 const TYPE_URL_MAX = 128;
 
 /** Creates the function that reports, once for each type, that replies have an Any of a type that the contract lacks. */
-function unknownTypes({ log, onUnknownType }: Pick<Hooks, 'log' | 'onUnknownType'>): UnknownType {
+function unknownTypeReporter({ log, onUnknownType }: Pick<Hooks, 'log' | 'onUnknownType'>): UnknownType {
   const known = new Set<string>();
   return (typeUrl) => {
     const type = typeUrl.slice(0, TYPE_URL_MAX);
@@ -91,10 +91,14 @@ export function createTranscoder(options: TranscoderOptions): Transcoder {
   const serverStreams = upstream.serverStream !== undefined;
   const contract = readContract(inForce.descriptorSet, { ...inForce, serverStreams });
   for (const reason of contract.skipped) hooks.log.warn({ reason }, 'method skipped');
-  const unknownType = unknownTypes(hooks);
-  const errors = new ErrorReplies({ ...contract, realm: inForce.realm ?? contract.domain, unknownType });
-  const parts = { ...inForce, upstream, now: hooks.now, unknownType };
-  const dispatcher = new RequestDispatcher(contract, errors, parts);
+  const reportUnknownType = unknownTypeReporter(hooks);
+  const errors = new ErrorReplies({
+    ...contract,
+    realm: inForce.realm ?? contract.domain,
+    reportUnknownType,
+  });
+  const settings = { ...inForce, upstream, now: hooks.now, reportUnknownType };
+  const dispatcher = new RequestDispatcher(contract, errors, settings);
   const responder = new Responder({ ...inForce, ...hooks, errors, names: inForce.forwarding.names });
   const transcode =
     (awaitsContinue: boolean): Transcoder['handler'] =>

@@ -18,7 +18,7 @@ interface ErrorReplyOptions {
   /** The realm of bearer challenges (RFC 6750 3). */
   readonly realm: string;
   /** Called with the type URL of each detail of an unknown type. */
-  readonly unknownType: (typeUrl: string) => void;
+  readonly reportUnknownType: (typeUrl: string) => void;
 }
 
 const TYPE_PREFIX = 'type.googleapis.com/google.rpc.';
@@ -95,7 +95,7 @@ export class ErrorReplies {
       const json = toJson(AnySchema, detail, { registry: this.#registry }) as JsonObject;
       return [{ '@type': detail.typeUrl, ...json }];
     } catch {
-      this.#options.unknownType(detail.typeUrl);
+      this.#options.reportUnknownType(detail.typeUrl);
       return [{ '@type': detail.typeUrl, value: Buffer.from(detail.value).toString('base64') }];
     }
   }

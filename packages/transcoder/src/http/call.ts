@@ -21,17 +21,17 @@ import type { SuccessReplies } from './reply.js';
 import { requestTimeoutMs } from './request-timeout.js';
 import type { OpenStream } from './open-streams.js';
 import { StreamedReply } from './streamed-reply.js';
-import type { PendingBody, Uploads } from './uploads.js';
+import type { PendingRequest, Uploads } from './uploads.js';
 
 /** The options of a transcoder that its calls follow. */
-export interface CallOptions extends OptionsInForce {
+export interface CallSettings extends OptionsInForce {
   readonly upstream: Upstream;
-  /** Called with the type URL of each Any whose type the contract lacks. */
-  readonly unknownType: UnknownType;
+  /** Called with the type URL of each Any whose type the contract lacks; reports each type once. */
+  readonly reportUnknownType: UnknownType;
 }
 
 /** The parts that all calls share. */
-export interface CallParts extends CallOptions {
+export interface CallParts extends CallSettings {
   readonly errors: ErrorReplies;
   readonly requests: RequestMessages;
   readonly successes: SuccessReplies;
@@ -39,46 +39,51 @@ export interface CallParts extends CallOptions {
 }
 
 /**
- * A request for a method of the contract, until it becomes a call.
+ * One request for a method of the contract, from its head to the reply.
  *
  * The guard is asked only about a request that cannot become a call, or whose body is late (`Uploads`), and at most
  * once: the server checks the credentials of every call itself, so a call to the guard before it would be a second call
  * for nothing. A client that the guard refuses gets the guard's reply, and learns nothing about what is wrong with its
  * request.
  */
-export class TranscodedCall implements PendingBody {
+export class TranscodedCall implements PendingRequest {
   readonly #parts: CallParts;
   readonly #exchange: Exchange;
-  readonly #found: FoundBinding;
-  /** The open stream, if the method is a streaming method. */
-  readonly #open: OpenStream | undefined;
-  /** The call without its message, which the guard gets, too. `#readHead` shortens its deadline to the client's limit. */
-  readonly #head: Omit<UnaryCall, 'message'> & { deadline: number };
+  readonly #match: FoundBinding;
+  /** Undefined if the method is unary. */
+  readonly #openStream: OpenStream | undefined;
+  /** The gRPC call, without what is known only later. */
+  readonly #callStart: Omit<UnaryCall, 'message' | 'deadline'>;
+  /** When the body must have arrived, and a unary call have ended. `#checkRequestHead` shortens it to the client's limit. */
+  #deadline: number;
   /** Why the headers cannot be forwarded; undefined if they can. */
   readonly #unfitHeader: HttpFailure | undefined;
   /** The client's time limit, in milliseconds. */
   #timeoutMs = Infinity;
   #guardReply: Promise<HttpReply | undefined> | undefined;
 
-  constructor(parts: CallParts, exchange: Exchange, found: FoundBinding, open?: OpenStream) {
+  constructor(parts: CallParts, exchange: Exchange, match: FoundBinding, openStream?: OpenStream) {
     const { deadlineMs, forwarding } = parts;
     const { sent, requestId, started, observation } = exchange;
+    // What observers set, such as the trace context, replaces what the client sends.
     const { metadata, unfitHeader } = forwarding.metadata(sent, requestId, observation.metadata);
     this.#parts = parts;
     this.#exchange = exchange;
-    this.#found = found;
-    this.#open = open;
-    this.#head = {
-      path: found.binding.callPath,
+    this.#match = match;
+    this.#openStream = openStream;
+    this.#callStart = {
+      path: match.binding.callPath,
       metadata,
-      deadline: started + deadlineMs,
-      cancellation: open ?? exchange,
+      // The call of a stream is cancelled when the response has ended, too.
+      cancellation: openStream ?? exchange,
     };
+    this.#deadline = started + deadlineMs;
     this.#unfitHeader = unfitHeader;
   }
 
+  /** The credential, which tells callers apart; undefined for a request without. */
   get caller(): string | undefined {
-    return credentialOf(this.#head);
+    return credentialOf(this.#callStart);
   }
 
   /** The guard's refusal; undefined if it lets the client pass. */
@@ -101,7 +106,7 @@ export class TranscodedCall implements PendingBody {
     const { guard } = this.#parts;
     if (guard === undefined) return undefined;
 
-    const verdict = await guard(this.#head);
+    const verdict = await guard({ ...this.#callStart, deadline: this.#deadline });
     this.#exchange.recordCaller(verdict);
     return isOk(verdict) ? undefined : this.#errorReply(verdict);
   }
@@ -115,7 +120,7 @@ export class TranscodedCall implements PendingBody {
     const { maxBodyBytes } = this.#parts;
     const { request } = this.#exchange;
     try {
-      this.#readHead();
+      this.#checkRequestHead();
     } catch (failure) {
       return this.guardReplyOrThrow(failure);
     }
@@ -125,99 +130,100 @@ export class TranscodedCall implements PendingBody {
       : this.#callWith(NO_BYTES);
   }
 
-  /** Checks the headers, and reads the client's time limit. @throws HttpFailure */
-  #readHead(): void {
+  /** Checks the headers, and shortens the deadline to the client's time limit. @throws HttpFailure */
+  #checkRequestHead(): void {
     const { deadlineMs, lenient, successes } = this.#parts;
     const { request, started } = this.#exchange;
     const { headers } = request;
     if (this.#unfitHeader !== undefined) throw this.#unfitHeader;
-    successes.requirePrecondition(this.#found.binding, headers);
+    successes.refuseCreateWithIfMatch(this.#match.binding, headers);
 
     this.#timeoutMs = requestTimeoutMs(headers, lenient);
-    this.#head.deadline = started + Math.min(this.#timeoutMs, deadlineMs);
+    this.#deadline = started + Math.min(this.#timeoutMs, deadlineMs);
     requireDecoded(request);
   }
 
   async #callLater(body: ArrivingBody): Promise<HttpReply> {
-    const { deadline } = this.#head;
-    const received = await this.#parts.uploads.wait(body, deadline, this, this.#exchange);
+    const received = await this.#parts.uploads.wait(body, this.#deadline, this, this.#exchange);
     return isUint8Array(received) ? this.#callWith(received) : received;
   }
 
-  #callWith(body: Uint8Array): HttpReply | Promise<HttpReply> {
-    const { upstream } = this.#parts;
+  #callWith(bodyBytes: Uint8Array): HttpReply | Promise<HttpReply> {
+    const { requests, upstream } = this.#parts;
     let message: Message;
-    let bytes: Uint8Array;
+    let encoded: Uint8Array;
     try {
-      message = this.#requestMessage(body);
-      bytes = this.#parts.requests.encode(this.#found.binding, message);
+      message = this.#requestMessage(bodyBytes);
+      encoded = requests.encode(this.#match.binding, message);
     } catch (failure) {
       return this.guardReplyOrThrow(failure);
     }
 
     // Middleware in front, such as one that limits the time, may have responded in the meantime.
     if (this.#exchange.answeredByOthers) throw internal(new Error('Other code has responded.'));
-    if (this.#open !== undefined) return this.#streamedReply(this.#open, bytes);
+    if (this.#openStream !== undefined) return this.#streamedReply(this.#openStream, encoded);
 
-    const reply = upstream.unary({ ...this.#head, message: bytes });
+    const reply = upstream.unary({ ...this.#callStart, deadline: this.#deadline, message: encoded });
+    // A reply that is there at once, as in the same process, is written in this turn of the event loop.
     if (!(reply instanceof Promise)) return this.#httpReply(message, reply);
     return reply.then((later) => this.#httpReply(message, later));
   }
 
   /** The request message in path, query and body. @throws HttpFailure `REQUEST_MALFORMED` or `CONTENT_TYPE_UNSUPPORTED` */
-  #requestMessage(body: Uint8Array): Message {
+  #requestMessage(bodyBytes: Uint8Array): Message {
     const { lenient, requests } = this.#parts;
-    const { binding, segments } = this.#found;
+    const { binding, segments } = this.#match;
     const { query } = this.#exchange.target;
-    // For a `google.api.HttpBody`, the body is its data, in any type of content: it is not read, but set afterwards.
-    const isFile = binding.takesBytes && !(lenient && isEnvelope(this.#exchange, body));
-    if (isFile) {
+    // The body of a `google.api.HttpBody` is its `data`, whatever the content type, so the bytes are not parsed, but set
+    // on the message.
+    const isRawBody = binding.takesBytes && !(lenient && isEnvelope(this.#exchange, bodyBytes));
+    if (isRawBody) {
       const json = httpBodyJson(this.#exchange.request.headers['content-type']);
       const message = requests.read(binding, { segments, query, body: json });
-      setData(binding, message, body);
+      setData(binding, message, bodyBytes);
       return message;
     }
 
-    const json = bodyJson(this.#parts, binding, this.#exchange, body);
+    const json = bodyJson(this.#parts, binding, this.#exchange, bodyBytes);
     return requests.read(binding, { segments, query, body: json });
   }
 
-  #streamedReply(open: OpenStream, message: Uint8Array): Promise<HttpReply> {
+  #streamedReply(openStream: OpenStream, message: Uint8Array): Promise<HttpReply> {
     const { errors, events, lenient, now, streamMs, successes, upstream } = this.#parts;
-    const { binding } = this.#found;
+    const { binding } = this.#match;
     const { headers } = this.#exchange.request;
-    // In place of the limit on unary calls.
+    // Streams have a limit of their own, `streamMs`.
     const deadline = this.#exchange.started + Math.min(this.#timeoutMs, streamMs);
     // Streaming methods have bindings only if the upstream has `serverStream`.
     const { serverStream } = upstream as Required<Upstream>;
-    const stream = serverStream.call(upstream, { ...this.#head, message, deadline });
-    open.abortAfter(Math.max(0, deadline - now()));
+    const replyStream = serverStream.call(upstream, { ...this.#callStart, message, deadline });
+    openStream.abortAfter(Math.max(0, deadline - now()));
 
     const format = successes.format(binding, headers.accept, { lenient, events });
     const onHeaders = (reply: UnaryReply): void => {
-      this.#takeHeaders(reply);
+      this.#takeCallerAndHeaders(reply);
     };
-    return new StreamedReply(stream, {
+    return new StreamedReply(replyStream, {
       exchange: this.#exchange,
-      openStream: open,
+      openStream,
       format,
       errors,
       onHeaders,
     }).reply();
   }
 
-  /** Uses what a reply says besides its message: about the caller, and for the headers of the response. */
-  #takeHeaders(reply: UnaryReply): void {
+  /** Records what a reply says about the caller, and sets the headers of the response that come from its metadata. */
+  #takeCallerAndHeaders(reply: UnaryReply): void {
     this.#exchange.recordCaller(reply);
     this.#parts.replyHeaders.addTo(this.#exchange.response, reply);
   }
 
   #httpReply(message: Message, reply: UnaryReply): HttpReply {
-    this.#takeHeaders(reply);
+    this.#takeCallerAndHeaders(reply);
     if (!isOk(reply)) return this.#errorReply(reply);
 
     const { headers } = this.#exchange.request;
-    return this.#parts.successes.reply(this.#found.binding, message, reply.message, headers);
+    return this.#parts.successes.reply(this.#match.binding, message, reply.message, headers);
   }
 
   #errorReply(reply: UnaryReply): HttpReply {
@@ -226,8 +232,8 @@ export class TranscodedCall implements PendingBody {
 }
 
 /** Whether a body for a `google.api.HttpBody` is its JSON form, which grpc-gateway takes in place of the bytes. */
-function isEnvelope(exchange: Exchange, bytes: Uint8Array): boolean {
-  return (!exchange.sent.has('content-type') || isJsonType(exchange)) && isHttpBodyJson(bytes);
+function isEnvelope(exchange: Exchange, bodyBytes: Uint8Array): boolean {
+  return (!exchange.sent.has('content-type') || isJsonType(exchange)) && isHttpBodyJson(bodyBytes);
 }
 
 /**
@@ -239,36 +245,38 @@ function bodyJson(
   { lenient }: CallParts,
   binding: Binding,
   exchange: Exchange,
-  bytes: Uint8Array,
+  bodyBytes: Uint8Array,
 ): SentJson | undefined {
-  const { method, body } = binding;
-  const { input } = method;
-  if (bytes.length === 0) {
-    if (body === undefined) return undefined;
-    // No body stands for a message without fields. A Timestamp, or any other that is no object in JSON, must be given.
-    if (body === '*' && !hasCustomJsonRepresentation(input)) return undefined;
-    // grpc-gateway takes a missing body for an empty message.
-    if (lenient && isPlainMessage(body)) return {};
+  const { method, body: bodyBinding } = binding;
+  if (bodyBytes.length === 0) {
+    if (bodyBinding === undefined) return undefined;
+    // An absent body stands for an empty message, except where the JSON form is not an object of fields, such as that of
+    // a Timestamp: then a body is required.
+    if (bodyBinding === '*' && !hasCustomJsonRepresentation(method.input)) return undefined;
+    // For grpc-gateway, this holds for a body that is a field, too.
+    if (lenient && isPlainMessage(bodyBinding)) return {};
     throw malformed('The request has no body; this method takes one.');
   }
 
-  if (body === undefined && !lenient) throw bodyUnwanted();
+  if (bodyBinding === undefined && !lenient) throw unexpectedBody();
   if (!lenient) requireJsonType(exchange);
-  const json = parseJsonText(bytes);
-  if (body !== undefined) return json;
+  const json = parseJsonText(bodyBytes);
+  if (bodyBinding !== undefined) return json;
 
-  // With `lenient`, `{}` is no body.
+  // With `lenient`, `{}` counts as an absent body.
   if (isObject(json) && Object.keys(json).length === 0) return undefined;
-  throw bodyUnwanted();
+  throw unexpectedBody();
 }
 
 /** Whether the body is a message field whose JSON form is an object of its fields. */
-function isPlainMessage(body: BodyBinding): boolean {
+function isPlainMessage(bodyBinding: BodyBinding): boolean {
   return (
-    typeof body === 'object' && body.fieldKind === 'message' && !hasCustomJsonRepresentation(body.message)
+    typeof bodyBinding === 'object' &&
+    bodyBinding.fieldKind === 'message' &&
+    !hasCustomJsonRepresentation(bodyBinding.message)
   );
 }
 
-function bodyUnwanted(): HttpFailure {
+function unexpectedBody(): HttpFailure {
   return malformed('The request has a body; this method takes none.');
 }

@@ -7,7 +7,7 @@ import type { FoundBinding } from '../template/binding-table.js';
 import type { Binding } from '../template/binding.js';
 import type { Contract } from '../template/contract.js';
 import { successRules } from '../template/success-rules.js';
-import { type CallOptions, type CallParts, TranscodedCall } from './call.js';
+import { type CallParts, type CallSettings, TranscodedCall } from './call.js';
 import type { Exchange } from './exchange.js';
 import { OpenStreams } from './open-streams.js';
 import type { Answer } from './responder.js';
@@ -25,7 +25,7 @@ export class RequestDispatcher {
   /** The number of requests for unary methods that have no reply yet. */
   #underWay = 0;
 
-  constructor(contract: Contract, errors: ErrorReplies, options: CallOptions) {
+  constructor(contract: Contract, errors: ErrorReplies, options: CallSettings) {
     const { bindings, registry } = contract;
     const { basePath, json, lenient, maxRequests, now } = options;
     this.#contract = contract;
@@ -37,7 +37,7 @@ export class RequestDispatcher {
       requests: new RequestMessages(registry, { ...json, lenient }, options.ignoredParameters),
       successes: new SuccessReplies(
         options.standardMethods ? successRules(bindings) : new Map(),
-        new JsonOutput(registry, json, options.unknownType),
+        new JsonOutput(registry, json, options.reportUnknownType),
         basePath,
         options.replyCacheBytes,
       ),

@@ -79,12 +79,12 @@ export class SuccessReplies {
   }
 
   /**
-   * Refuses a create with `If-Match`, whatever its value: there is no representation that could match yet (RFC 9110
+   * Refuses a create that has `If-Match`, whatever its value: there is no representation that could match yet (RFC 9110
    * 13.1.1). For the same reason, `If-None-Match` is always true (13.1.2).
    *
    * @throws HttpFailure `PRECONDITION_FAILED`
    */
-  requirePrecondition(binding: Binding, headers: IncomingHttpHeaders): void {
+  refuseCreateWithIfMatch(binding: Binding, headers: IncomingHttpHeaders): void {
     const creates = this.#rules.get(binding)?.creates === true;
     if (creates && headers['if-match'] !== undefined) throw preconditionFailed();
   }

@@ -7,8 +7,8 @@ import type { Exchange } from './exchange.js';
 const ignore = (): void => undefined;
 
 /** A request whose body is still arriving, and whose client the guard may refuse. */
-export interface PendingBody {
-  /** What tells its caller apart from others; undefined if nothing does. */
+export interface PendingRequest {
+  /** The credential, which tells its caller apart from others; undefined if it has none. */
   readonly caller: string | undefined;
   /** The guard's reply to a client that it refuses; undefined for any other. */
   guardReply(): Promise<HttpReply | undefined>;
@@ -56,7 +56,7 @@ export class Uploads {
   async wait(
     body: ArrivingBody,
     deadline: number,
-    request: PendingBody,
+    request: PendingRequest,
     exchange: Exchange,
   ): Promise<Uint8Array | HttpReply> {
     let timer: NodeJS.Timeout | undefined;
