@@ -115,14 +115,14 @@ export function* joinViolations(...lists: readonly Iterable<FieldViolation>[]): 
 
 // A function for each of the failures that arise in several places, named by its reason.
 
-/** The parts of a request do not form a request message of its method: `REQUEST_MALFORMED` with the violations. */
-export function misfit(violations: Iterable<FieldViolation>): HttpFailure {
-  return malformed('The request is not valid.', violations);
+/** Path, query and body do not make a valid request message: `REQUEST_MALFORMED` with the violations. */
+export function invalidFields(violations: Iterable<FieldViolation>): HttpFailure {
+  return new HttpFailure('REQUEST_MALFORMED', 'The request is not valid.', { violations });
 }
 
-/** A request that does not match the contract: `REQUEST_MALFORMED` with the violations. */
-export function malformed(message: string, violations: Iterable<FieldViolation> = []): HttpFailure {
-  return new HttpFailure('REQUEST_MALFORMED', message, { violations });
+/** The request is malformed as a whole, not in fields that could be named. @param message says how, in a sentence */
+export function malformed(message: string): HttpFailure {
+  return new HttpFailure('REQUEST_MALFORMED', message);
 }
 
 /** No binding and no page has the path. */

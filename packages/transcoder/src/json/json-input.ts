@@ -11,7 +11,7 @@ import {
 } from '@bufbuild/protobuf';
 import { reflect, type ReflectMessage } from '@bufbuild/protobuf/reflect';
 import { type Any, hasCustomJsonRepresentation, isWrapperDesc } from '@bufbuild/protobuf/wkt';
-import { misfit } from '../failures/failure.js';
+import { invalidFields } from '../failures/failure.js';
 import { allowedScalar, quote } from '../fields/allowed-value.js';
 import { bytesOfAny, isAny, typeInAny } from '../fields/any-content.js';
 import { isObject, isTextFlaw, memberOf, type SentJson, type SentObject } from '../fields/json-value.js';
@@ -73,7 +73,7 @@ export class StrictJson {
   read(message: DescMessage, json: SentJson): Message {
     const found = new Violations();
     const read = this.readMessage(message, json, found);
-    if (found.count > 0) throw misfit(found);
+    if (found.count > 0) throw invalidFields(found);
     return read.message;
   }
 

@@ -1,7 +1,7 @@
 import { type DescField, type DescMessage, type Message, type Registry, toBinary } from '@bufbuild/protobuf';
 import { type ReflectMessage, reflect } from '@bufbuild/protobuf/reflect';
 import { FeatureSet_FieldPresence, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
-import { joinViolations, type FieldViolation, misfit } from '../failures/failure.js';
+import { joinViolations, type FieldViolation, invalidFields } from '../failures/failure.js';
 import { allowedValue, quote } from '../fields/allowed-value.js';
 import { isObject, memberOf, type SentJson } from '../fields/json-value.js';
 import { fieldsByName, keyOf, messagesIn, shorten } from '../fields/message-fields.js';
@@ -54,8 +54,9 @@ export class RequestMessages {
     // This first step sets every field that path and query give, unless one of them is wrong.
     const outside = this.#setOutside(request, binding, parts, inBody.count === 0);
     const { done, value } = outside.next();
-    if (done !== true) throw misfit(joinViolations([value], outside, violationsWithHints(binding, inBody)));
-    if (inBody.count > 0) throw misfit(violationsWithHints(binding, inBody));
+    if (done !== true)
+      throw invalidFields(joinViolations([value], outside, violationsWithHints(binding, inBody)));
+    if (inBody.count > 0) throw invalidFields(violationsWithHints(binding, inBody));
 
     const mask = this.#lenient ? impliedMask(binding, parts.body) : undefined;
     if (mask !== undefined) setImpliedMask(request.message, mask);
@@ -173,7 +174,7 @@ export class RequestMessages {
     try {
       return toBinary(method.input, message);
     } catch {
-      throw misfit(missingFields(reflect(method.input, message)));
+      throw invalidFields(missingFields(reflect(method.input, message)));
     }
   }
 }
