@@ -14,8 +14,14 @@ import { httpRequest } from '../support/http-request.js';
 import { MEMBER } from '../support/library-server.js';
 import { openTranscoder } from '../support/library-transcoder.js';
 
+/** The lines of each request header. */
 type Headers = Readonly<Record<string, readonly string[]>>;
 
+/** The most metadata from prefixes, and what each header counts beside its name and value, in bytes. */
+const MAX_BYTES = 4_096;
+const HEADER_BYTES = 32;
+
+/** What becomes of these headers of a request whose id is `id`. */
 function forward(headers: Headers, forwarded: ForwardedHeaders): ReturnType<Forwarding['metadata']> {
   const forwarding = new Forwarding(forwarded);
   const rawHeaders = Object.entries(headers).flatMap(([name, values]) =>
@@ -42,7 +48,22 @@ function metadataOf(headers: Headers, forwarded: ForwardedHeaders): Record<strin
   return others;
 }
 
-const defaults: ForwardedHeaders = new Map([...FORWARDED_HEADERS, ['idempotency-key', 'refuse']]);
+/** The defaults, and `Idempotency-Key`. */
+const WITH_IDEMPOTENCY_KEY: ForwardedHeaders = new Map([...FORWARDED_HEADERS, ['idempotency-key', 'refuse']]);
+
+/** Prefixes and names, most of which become other keys. */
+const RENAMING = new Map<string, UnfitValue | RenamedHeader>([
+  ['authorization', 'mask'],
+  ['grpc-metadata-*', 'drop'],
+  ['grpc-metadata-old-*', { unfit: 'drop', metadata: 'was-*' }],
+  ['x-tenant', { unfit: 'refuse', metadata: 'tenant' }],
+  ['x-user-id', { unfit: 'refuse', metadata: 'id' }],
+  ['x-user-*', { unfit: 'mask', metadata: 'user-*' }],
+]);
+
+function renamedTo(metadata: string): RenamedHeader {
+  return { unfit: 'drop', metadata };
+}
 
 describe('the metadata of a call', () => {
   it.each<[headers: Headers, why: string, metadata: Record<string, string>]>([
@@ -78,25 +99,28 @@ describe('the metadata of a call', () => {
       {},
     ],
   ])('is made from %j: %s', (headers, _, metadata) => {
-    expect(metadataOf(headers, defaults)).toEqual(metadata);
+    expect(metadataOf(headers, WITH_IDEMPOTENCY_KEY)).toEqual(metadata);
   });
 
-  it.each<[headers: Headers, metadata: Record<string, string>, why: string]>([
-    [{ 'X-Tenant': ['a'] }, { tenant: 'a' }, 'a header may have another key'],
-    [{ 'Grpc-Metadata-Shelf': ['a', 'b'] }, { shelf: 'a, b' }, 'a prefix is stripped'],
-    [{ 'X-User-Name': ['a'] }, { 'user-name': 'a' }, 'a prefix may be replaced'],
-    [{ 'X-User-Id': ['a'] }, { id: 'a' }, 'a name takes precedence over a prefix'],
-    [{ 'Grpc-Metadata-Old-Age': ['a'] }, { 'was-age': 'a' }, 'the longest prefix applies'],
-    [{ 'X-User-Name': ['\u00ff'] }, { 'user-name': '?' }, 'a prefix may mask'],
-    [{ 'Grpc-Metadata-Shelf': ['\u00ff'] }, {}, 'a prefix may drop'],
+  it.each<[headers: Headers, why: string, metadata: Record<string, string>]>([
+    [{ 'X-Tenant': ['a'] }, 'a header may have another key', { tenant: 'a' }],
+    [{ 'Grpc-Metadata-Shelf': ['a', 'b'] }, 'a prefix is stripped', { shelf: 'a, b' }],
+    [{ 'X-User-Name': ['a'] }, 'a prefix may be replaced', { 'user-name': 'a' }],
+    [{ 'X-User-Id': ['a'] }, 'a name takes precedence over a prefix', { id: 'a' }],
+    [{ 'Grpc-Metadata-Old-Age': ['a'] }, 'the longest prefix applies', { 'was-age': 'a' }],
+    [{ 'X-User-Name': ['\u00ff'] }, 'a prefix may mask', { 'user-name': '?' }],
+  ])('is made from %j under other keys: %s', (headers, _, metadata) => {
+    expect(metadataOf(headers, RENAMING)).toEqual(metadata);
+  });
+
+  it.each<[headers: Headers, why: string]>([
+    [{ 'Grpc-Metadata-Shelf': ['\u00ff'] }, 'a prefix may drop'],
     [
       { 'Grpc-Metadata-Tenant': ['a'], 'Grpc-Metadata-Authorization': ['a'] },
-      {},
       'a prefix does not give the key of another header',
     ],
     [
       { 'Grpc-Metadata-User-Name': ['a'], 'Grpc-Metadata-Was-Age': ['a'] },
-      {},
       'a prefix does not give the keys of another prefix',
     ],
     [
@@ -112,97 +136,143 @@ describe('the metadata of a call', () => {
         'Grpc-Metadata-Connection': ['close'],
         'Grpc-Metadata-Transfer-Encoding': ['chunked'],
       },
-      {},
-      'gRPC and the transcoder write these',
+      'gRPC and the transcoder write these keys',
     ],
     [
       { 'Grpc-Metadata-Shelf-Bin': ['AQ=='], 'Grpc-Metadata-A!b': ['a'], 'Grpc-Metadata-': ['a'] },
-      {},
-      'metadata of bytes, and what is no key, is left out',
+      'bytes, and what is no key, cannot be forwarded',
     ],
-  ])('is renamed from %j to %j: %s', (headers, metadata) => {
-    const forwarded = new Map<string, UnfitValue | RenamedHeader>([
-      ['authorization', 'mask'],
-      ['grpc-metadata-*', 'drop'],
-      ['grpc-metadata-old-*', { unfit: 'drop', metadata: 'was-*' }],
-      ['x-tenant', { unfit: 'refuse', metadata: 'tenant' }],
-      ['x-user-id', { unfit: 'refuse', metadata: 'id' }],
-      ['x-user-*', { unfit: 'mask', metadata: 'user-*' }],
-    ]);
-    expect(metadataOf(headers, forwarded)).toEqual(metadata);
+  ])('is not made from %j: %s', (headers) => {
+    expect(metadataOf(headers, RENAMING)).toEqual({});
   });
 
-  it('may come from all headers but those of the connection', () => {
+  describe('from all headers', () => {
     const headers = { host: ['a'], 'content-type': ['b'], te: ['c'], cookie: ['d'], 'user-agent': ['e'] };
-    expect(metadataOf(headers, new Map([['*', 'drop']]))).toEqual({ cookie: 'd' });
-    const kept = new Map([['*', { unfit: 'drop', metadata: 'http-*' }]] as const);
-    expect(metadataOf(headers, kept)).toEqual({
-      'http-host': 'a',
-      'http-content-type': 'b',
-      'http-te': 'c',
-      'http-cookie': 'd',
-      'http-user-agent': 'e',
+
+    it('leaves out those whose keys gRPC or the transcoder writes', () => {
+      expect(metadataOf(headers, new Map([['*', 'drop']]))).toEqual({ cookie: 'd' });
+    });
+
+    it('has these, too, under other keys', () => {
+      expect(metadataOf(headers, new Map([['*', renamedTo('http-*')]]))).toEqual({
+        'http-host': 'a',
+        'http-content-type': 'b',
+        'http-te': 'c',
+        'http-cookie': 'd',
+        'http-user-agent': 'e',
+      });
     });
   });
 
-  it('from prefixes has at most 4 KiB; more is refused, and not forwarded', () => {
-    const forwarded = new Map([['grpc-metadata-*', 'drop']] as const);
-    const fitting = { 'Grpc-Metadata-A': ['a'.repeat(4_096 - 32 - 1)] };
-    expect(forward(fitting, forwarded)).toMatchObject({ unfitHeader: undefined });
-    const many = Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`Grpc-Metadata-${n}`, ['']]));
-    for (const headers of [{ 'Grpc-Metadata-A': ['a'.repeat(4_096 - 32)] }, many]) {
-      const { metadata, unfitHeader } = forward(headers, forwarded);
-      expect(unfitHeader).toMatchObject({ reason: 'HEADERS_TOO_LARGE', httpStatus: 431 });
-      expect([...metadata].flat().join('').length + 32 * metadata.size).toBeLessThan(4_200);
-    }
-  });
+  describe('from prefixes', () => {
+    const byPrefix = new Map([['grpc-metadata-*', 'drop']] as const);
+    const withValueOf = (bytes: number): Headers => ({ 'Grpc-Metadata-A': ['a'.repeat(bytes)] });
+    const valueBytes = MAX_BYTES - HEADER_BYTES - 'a'.length;
 
-  it.each<[string, ForwardedHeaders]>([
-    ['"x-a" would be the metadata "grpc-timeout", which gRPC', new Map([['x-a', as('grpc-timeout')]])],
-    ['"x-a" would be the metadata "X-A", which is not a key', new Map([['x-a', as('X-A')]])],
-    ['"x-a" would be the metadata "x-*", which is not a key', new Map([['x-a', as('x-*')]])],
-    ['"x-a" would be the metadata ":path", which is not a key', new Map([['x-a', as(':path')]])],
-    ['"x-a" would be the metadata "a-bin", which is bytes', new Map([['x-a', as('a-bin')]])],
-    ['"x-*" would be the metadata "grpc-*", which gRPC', new Map([['x-*', as('grpc-*')]])],
-    [
-      '"x-b" would be the metadata "a", as would another one.',
-      new Map([
-        ['a', as('a')],
-        ['x-b', as('a')],
-      ]),
-    ],
-    [
-      '"x-*" would be the metadata "*", as would another one.',
-      new Map([
-        ['y-*', 'drop'],
-        ['x-*', 'drop'],
-      ]),
-    ],
-    ['"x-*" stands for several names, and "a" for one', new Map([['x-*', as('a')]])],
-    ['"X-*" must be in lower case', new Map([['X-*', 'drop']])],
-  ])('cannot come from headers if %s', (why, forwarded) => {
-    expect(() => new Forwarding(forwarded)).toThrow(why);
+    it('has up to 4 KiB', () => {
+      const { metadata, unfitHeader } = forward(withValueOf(valueBytes), byPrefix);
+      expect(unfitHeader).toBeUndefined();
+      expect(metadata.get('a')).toHaveLength(valueBytes);
+    });
+
+    it('is refused, and not forwarded, if a header is larger', () => {
+      const { metadata, unfitHeader } = forward(withValueOf(valueBytes + 1), byPrefix);
+      expect(unfitHeader).toMatchObject({ reason: 'HEADERS_TOO_LARGE', httpStatus: 431 });
+      expect([...metadata.keys()]).toEqual(['x-request-id']);
+    });
+
+    it('is refused, and forwarded only as far as it fits, if many headers are larger together', () => {
+      const keys = Array.from({ length: 200 }, (_, index) => String(100 + index));
+      const headers = Object.fromEntries(keys.map((key) => [`Grpc-Metadata-${key}`, ['']]));
+      const { metadata, unfitHeader } = forward(headers, byPrefix);
+      expect(unfitHeader).toMatchObject({ reason: 'HEADERS_TOO_LARGE', httpStatus: 431 });
+
+      const fitting = Math.floor(MAX_BYTES / (HEADER_BYTES + '100'.length));
+      expect([...metadata.keys()]).toEqual(['x-request-id', ...keys.slice(0, fitting)]);
+    });
   });
 
   it.each([
     ...['connection', 'http2-settings', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'],
     ...['content-encoding', 'content-length', 'content-type', 'expect', 'host', 'te', 'trailer'],
     ...['user-agent', 'x-request-id', 'grpc-timeout'],
-  ])('never come from the header %s, which gRPC or the transcoder writes', (name) => {
+  ])('never comes from the header %s, which gRPC or the transcoder writes', (name) => {
     expect(() => new Forwarding(new Map([[name, 'drop']]))).toThrow('gRPC or the transcoder writes');
     const { metadata } = forward({ [name]: ['sent'] }, new Map([['*', 'drop']] as const));
     expect(metadata.get(name)).not.toBe('sent');
   });
 });
 
-function as(metadata: string): RenamedHeader {
-  return { unfit: 'drop', metadata };
-}
+describe('a configuration is refused if', () => {
+  it.each<{ why: string; forwarded: ForwardedHeaders; error: string }>([
+    {
+      why: 'gRPC writes the key',
+      forwarded: new Map([['x-a', renamedTo('grpc-timeout')]]),
+      error: '"x-a" would be the metadata "grpc-timeout", which gRPC',
+    },
+    {
+      why: 'the key is not in lower case',
+      forwarded: new Map([['x-a', renamedTo('X-A')]]),
+      error: '"x-a" would be the metadata "X-A", which is not a key',
+    },
+    {
+      why: 'the key of one header is a prefix',
+      forwarded: new Map([['x-a', renamedTo('x-*')]]),
+      error: '"x-a" would be the metadata "x-*", which is not a key',
+    },
+    {
+      why: 'the key is a pseudo-header',
+      forwarded: new Map([['x-a', renamedTo(':path')]]),
+      error: '"x-a" would be the metadata ":path", which is not a key',
+    },
+    {
+      why: 'the key is of bytes',
+      forwarded: new Map([['x-a', renamedTo('a-bin')]]),
+      error: '"x-a" would be the metadata "a-bin", which is bytes',
+    },
+    {
+      why: 'gRPC writes the keys of a prefix',
+      forwarded: new Map([['x-*', renamedTo('grpc-*')]]),
+      error: '"x-*" would be the metadata "grpc-*", which gRPC',
+    },
+    {
+      why: 'two headers have the same key',
+      forwarded: new Map([
+        ['a', renamedTo('a')],
+        ['x-b', renamedTo('a')],
+      ]),
+      error: '"x-b" would be the metadata "a", as would another one.',
+    },
+    {
+      why: 'two prefixes have the same keys',
+      forwarded: new Map([
+        ['y-*', 'drop'],
+        ['x-*', 'drop'],
+      ]),
+      error: '"x-*" would be the metadata "*", as would another one.',
+    },
+    {
+      why: 'all headers with a prefix would have a single key',
+      forwarded: new Map([['x-*', renamedTo('a')]]),
+      error: '"x-*" stands for several names, and "a" for one',
+    },
+    {
+      why: 'the name of a header is not in lower case',
+      forwarded: new Map([['X-*', 'drop']]),
+      error: '"X-*" must be in lower case',
+    },
+  ])('$why', ({ forwarded, error }) => {
+    expect(() => new Forwarding(forwarded)).toThrow(error);
+  });
+});
 
 it.each(['\u00ff', 'a\tb'])(
-  'the header idempotency-key: %j is refused, and leaves others to the guard',
+  'the idempotency key %j is refused, while all other metadata is made, since the guard is asked with it',
   (key) => {
-    const { metadata, unfitHeader } = forward({ 'idempotency-key': [key], authorization: ['a'] }, defaults);
+    const { metadata, unfitHeader } = forward(
+      { 'idempotency-key': [key], authorization: ['a'] },
+      WITH_IDEMPOTENCY_KEY,
+    );
     expect(unfitHeader?.reason).toBe('REQUEST_MALFORMED');
     expect(unfitHeader?.violations()).toMatchObject([{ field: 'idempotency-key' }]);
     expect(Object.fromEntries(metadata)).toEqual({ 'x-request-id': 'id', authorization: 'a' });
@@ -210,8 +280,8 @@ it.each(['\u00ff', 'a\tb'])(
 );
 
 it.each([
-  ['one of its own', 'b', { b: ['\u00ff'], a: ['\u00ff'], 'x-c': ['\u00ff'], d: ['1'] }],
-  ['one of a prefix', 'x-c', { 'x-c': ['\u00ff'], 'x-d': ['a'.repeat(5_000)], b: ['\u00ff'] }],
+  ['listed by name', 'b', { b: ['\u00ff'], a: ['\u00ff'], 'x-c': ['\u00ff'], d: ['1'] }],
+  ['matched by a prefix', 'x-c', { 'x-c': ['\u00ff'], 'x-d': ['a'.repeat(5_000)], b: ['\u00ff'] }],
 ])('of several headers that are refused, the failure names the first: %s, %s', (_, name, headers) => {
   const forwarded = new Map([
     ['a', 'refuse'],
@@ -222,7 +292,7 @@ it.each([
   expect(unfitHeader?.violations()).toMatchObject([{ field: name }]);
 });
 
-it('a header of its own is forwarded after those of prefixes that are too large', () => {
+it('a header listed by name is forwarded after those of prefixes that are too large', () => {
   const forwarded = new Map([
     ['a', 'refuse'],
     ['x-*', 'drop'],
@@ -233,16 +303,18 @@ it('a header of its own is forwarded after those of prefixes that are too large'
 });
 
 describe('a header that the application has', () => {
-  const own = new Map([...FORWARDED_HEADERS, ['x-user', 'refuse'] as const, ['x-*', 'refuse'] as const]);
-  const seenAfter = async (edit: (headers: IncomingHttpHeaders) => void): Promise<JsonObject> => {
-    const { origin } = await openTranscoder(
-      { forwardedHeaders: own },
-      {},
-      (handler) => (request, response) => {
-        edit(request.headers);
-        handler(request, response);
-      },
-    );
+  const forwardedHeaders: ForwardedHeaders = new Map([
+    ...FORWARDED_HEADERS,
+    ['x-user', 'refuse'],
+    ['x-*', 'refuse'],
+  ]);
+  /** The metadata of a call after the application has edited the headers. Of `x-*`, the keys are without the `x-`. */
+  const metadataAfter = async (edit: (headers: IncomingHttpHeaders) => void): Promise<JsonObject> => {
+    const { origin } = await openTranscoder({ forwardedHeaders }, {}, (handler) => (request, response) => {
+      edit(request.headers);
+      handler(request, response);
+    });
+    // The method echoes its metadata.
     const headers = { authorization: MEMBER, 'x-user': 'root', 'x-lines': ['a', 'b'], constructor: 'c' };
     return JSON.parse((await httpRequest(origin, { path: '/v1/metadata', headers })).text) as JsonObject;
   };
@@ -258,7 +330,7 @@ describe('a header that the application has', () => {
     ['set is forwarded', (headers) => (headers['x-tenant'] = ['a', 'b']), 'tenant', 'a, b'],
     ['set to a number is forwarded', (headers) => Object.assign(headers, { 'x-age': 7 }), 'age', '7'],
   ])('%s', async (_, edit, key, value) => {
-    expect((await seenAfter(edit))[key]).toBe(value);
+    expect((await metadataAfter(edit))[key]).toBe(value);
   });
 
   it('replaced authenticates the request', async () => {
