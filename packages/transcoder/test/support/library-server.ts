@@ -154,12 +154,29 @@ function refusalOf({ path, metadata }: Pick<UnaryCall, 'path' | 'metadata'>): Un
   return failed(Code.PERMISSION_DENIED, 'The token does not allow it.', 'SCOPE_MISSING', scope);
 }
 
+/** What a failure that a request describes carries besides its code and message. */
+export type FailureDetails =
+  /** A google.rpc.Status with an ErrorInfo, which has the `reason`. */
+  | ''
+  /** A google.rpc.Status with a RetryInfo, whose delay is the `reason`. */
+  | 'retry'
+  /** A google.rpc.Status with a detail that has no type. */
+  | 'untyped'
+  /** Text in place of a google.rpc.Status. */
+  | 'text'
+  /** Bytes that are no google.rpc.Status. */
+  | 'broken'
+  /** No details. */
+  | 'none'
+  /** No details: it looks as if no server had sent the failure. */
+  | 'unanswered';
+
 interface FailRequest {
   readonly code: Code;
   readonly message: string;
   readonly reason: string;
   readonly scope: string;
-  readonly details: string;
+  readonly details: FailureDetails;
 }
 
 const DETAILS = 'grpc-status-details-bin';
@@ -184,7 +201,7 @@ function fail({ code, message, reason, scope, details }: FailRequest): UnaryRepl
       return described(code, message, create(AnySchema));
     case 'retry':
       return described(code, message, retryInfo(reason));
-    default:
+    case '':
       return failed(code, message, reason, scope === '' ? {} : { scope });
   }
 }

@@ -1,0 +1,146 @@
+import { create, toBinary } from '@bufbuild/protobuf';
+import { TimestampSchema } from '@bufbuild/protobuf/wkt';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Code } from '../../src/gen/google/rpc/code_pb.js';
+import { errorOf, httpRequest, reasonOf, type HttpResponse } from '../support/http-request.js';
+import type { FailureDetails } from '../support/library-server.js';
+import { type RunningTranscoder, startTranscoder } from '../support/library-transcoder.js';
+import { memberRequest } from '../support/member-request.js';
+
+let gateway: RunningTranscoder;
+beforeAll(async () => {
+  gateway = await startTranscoder();
+});
+afterAll(() => gateway.close());
+
+/** Sends a request with the credentials of a member. */
+const call = (...request: Parameters<typeof memberRequest>): Promise<HttpResponse> =>
+  httpRequest(gateway.origin, memberRequest(...request));
+
+/** A failure that the library's server makes on request. */
+interface RequestedFailure {
+  readonly code: Code;
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: FailureDetails;
+}
+
+/** The response to a call that fails like this. */
+const fail = (failure: RequestedFailure): Promise<HttpResponse> => call('POST', '/v1/fail', failure);
+
+describe('a failure of the server', () => {
+  it('is shown with its details', async () => {
+    const message = 'no 100% "luck"\n📚';
+    const response = await fail({ code: Code.DATA_LOSS, message, reason: 'BAD_LUCK' });
+    expect(errorOf(response)).toEqual({
+      code: 500,
+      status: 'DATA_LOSS',
+      message,
+      details: [
+        { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'BAD_LUCK', domain: 'library.v1' },
+      ],
+    });
+    expect(response).toMatchObject({ status: 500, headers: { 'cache-control': 'no-store' } });
+  });
+
+  it.each([
+    { code: Code.UNAVAILABLE, http: 503, retry: '1', reason: 'X' },
+    { code: Code.RESOURCE_EXHAUSTED, http: 429, retry: '1', reason: 'X' },
+    { code: Code.RESOURCE_EXHAUSTED, http: 413, retry: undefined, reason: 'REQUEST_TOO_LARGE' },
+  ])('with the code $code and the reason $reason is $http', async ({ code, http, retry, reason }) => {
+    const response = await fail({ code, reason });
+    expect(response.status).toBe(http);
+    expect(response.headers['retry-after']).toBe(retry);
+  });
+
+  it.each([
+    { delay: '0s', retry: '0' },
+    { delay: '0.200s', retry: '1' },
+    { delay: '7s', retry: '7' },
+    { delay: '-3s', retry: '0' },
+  ])('with a RetryInfo of $delay has Retry-After: $retry', async ({ delay, retry }) => {
+    const response = await fail({ code: Code.RESOURCE_EXHAUSTED, reason: delay, details: 'retry' });
+    expect(response).toMatchObject({ status: 429, headers: { 'retry-after': retry } });
+    expect(errorOf(response).details).toEqual([
+      { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: delay },
+    ]);
+  });
+
+  it.each([
+    { code: Code.UNAVAILABLE, http: 503, level: 'warn', reason: 'UPSTREAM_UNAVAILABLE' },
+    { code: Code.DEADLINE_EXCEEDED, http: 504, level: 'debug', reason: 'DEADLINE_EXCEEDED' },
+    { code: Code.CANCELLED, http: 499, level: 'debug', reason: 'CANCELLED' },
+    { code: Code.RESOURCE_EXHAUSTED, http: 429, level: 'warn', reason: 'OVERLOADED' },
+    { code: Code.NOT_FOUND, http: 500, level: 'error', reason: 'INTERNAL' },
+  ])(
+    'with the code $code has a fixed message if no server sent it',
+    async ({ code, http, level, reason }) => {
+      const response = await fail({ code, message: 'secret host', details: 'unanswered' });
+      expect([response.status, reasonOf(response)]).toEqual([http, reason]);
+      expect(response.text).not.toContain('secret');
+      expect(gateway.log.filter(({ message }) => message === 'request failed').at(-1)).toMatchObject({
+        level,
+        fields: {
+          requestId: response.headers['x-request-id'],
+          err: { message: expect.stringContaining('secret host') as string },
+        },
+      });
+    },
+  );
+
+  it.each<{ details: FailureDetails; why: string }>([
+    { details: 'none', why: 'without a google.rpc.Status' },
+    { details: 'text', why: 'with text as its google.rpc.Status' },
+    { details: 'broken', why: 'with a malformed google.rpc.Status' },
+  ])('keeps its code and text $why', async ({ details }) => {
+    const response = await fail({ code: Code.ABORTED, message: 'Lost.', details });
+    expect(errorOf(response)).toEqual({
+      code: 409,
+      status: 'ABORTED',
+      message: 'Lost.',
+      details: [
+        { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'ABORTED', domain: 'library.v1' },
+        {
+          '@type': 'type.googleapis.com/google.rpc.RequestInfo',
+          requestId: response.headers['x-request-id'],
+        },
+      ],
+    });
+  });
+
+  it('is shown without a detail that has no type', async () => {
+    const response = await fail({ code: Code.ABORTED, message: 'm', details: 'untyped' });
+    expect(errorOf(response).details).toEqual([]);
+  });
+
+  it.each([
+    {
+      why: 'the reply cannot be decoded',
+      // A string that is longer than the message.
+      message: Buffer.from([0x0a, 0xff]),
+      logged: expect.not.stringContaining('to JSON') as string,
+    },
+    {
+      why: 'the reply has no JSON form',
+      message: withTime(2n ** 63n - 1n),
+      logged: expect.stringContaining('to JSON') as string,
+    },
+  ])('is INTERNAL if $why', async ({ message, logged }) => {
+    const base64 = encodeURIComponent(message.toString('base64'));
+    const response = await call('GET', `/v1/garble?message=${base64}`);
+    expect(response.status).toBe(500);
+    expect(errorOf(response).message).toBe('An internal error occurred.');
+    expect(reasonOf(response)).toBe('INTERNAL');
+    expect(gateway.log.filter(({ level }) => level === 'error').at(-1)?.fields).toMatchObject({
+      requestId: response.headers['x-request-id'],
+      err: { message: logged },
+    });
+  });
+});
+
+/** A message `Everything` whose time is this many seconds after 1970. */
+function withTime(seconds: bigint): Buffer {
+  const time = toBinary(TimestampSchema, create(TimestampSchema, { seconds }));
+  // The tag of field 29 with a length, as a varint of two bytes.
+  return Buffer.concat([Buffer.from([0xea, 0x01, time.length]), time]);
+}
