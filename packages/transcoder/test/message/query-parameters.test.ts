@@ -10,28 +10,46 @@ import { Violations } from '../../src/json/violations.js';
 import { firstOf, methodOf, registry } from '../support/library-contract.js';
 import { wrongField } from '../support/refusal.js';
 
+/** How many levels a name may have, as deep as JSON may nest, and how many characters of it an error shows. */
+const MAX_LEVELS = 48;
+const SHOWN_CHARACTERS = 64;
+
+/** A binding of a method that echoes its request. @param body as in an HttpRule. Default: none */
 function binding(path: string, body = ''): Parameters<typeof queryParameters>[0] {
   const rule = create(HttpRuleSchema, { pattern: { case: 'post', value: path }, body });
   return firstOf(bindingsOf(methodOf('Probe.Echo'), rule));
 }
 
-const found = (query: string, to = binding('/v1/echo')): ReturnType<typeof show>[] =>
-  [...queryParameters(to, query, false)].map(show);
+/** The parameters of a query, each as its field's path and JSON value, or as the violation for which it is refused. */
+function parametersOf(query: string, target = binding('/v1/echo')): ReturnType<typeof readParameter>[] {
+  const lenient = false;
+  return [...queryParameters(target, query, lenient)].map(readParameter);
+}
 
-/** Shows a parameter as its path and value, as JSON, and a violation unchanged. */
-function show(parameter: QueryParameter | FieldViolation): [string, JsonValue] | FieldViolation {
+/**
+ * Reads a parameter into its field, as a request message does. Returns the field's path and its value in JSON, or the
+ * violation: that of the parameter, or that of the value.
+ */
+function readParameter(parameter: QueryParameter | FieldViolation): [string, JsonValue] | FieldViolation {
   if ('description' in parameter) return parameter;
   const { parents, field, value } = parameter;
-  const wrong = new Violations();
+  const violations = new Violations();
   const holder = reflect(field.parent);
-  new StrictJson(registry).readField(holder, field, field.fieldKind === 'list' ? [value] : value, wrong);
-  for (const violation of wrong) return violation;
-  const json = toJson(field.parent, holder.message, { alwaysEmitImplicit: true });
-  const read = (json as JsonObject)[field.jsonName] as JsonValue;
+  const json = field.fieldKind === 'list' ? [value] : value;
+  new StrictJson(registry).readField(holder, field, json, violations);
+  for (const violation of violations) return violation;
+
+  const message = toJson(field.parent, holder.message, { alwaysEmitImplicit: true });
+  const valueRead = (message as JsonObject)[field.jsonName] as JsonValue;
   return [
     [...parents, field].map(({ name }) => name).join('.'),
-    Array.isArray(read) ? (read[0] as JsonValue) : read,
+    Array.isArray(valueRead) ? (valueRead[0] as JsonValue) : valueRead,
   ];
+}
+
+/** The violation for which the last parameter of a query is refused. */
+function lastViolation(query: string): FieldViolation {
+  return parametersOf(query).at(-1) as FieldViolation;
 }
 
 describe('a query', () => {
@@ -67,20 +85,32 @@ describe('a query', () => {
     ],
     [
       'double_value=-1.5e3&float_value=NaN',
-      'floats may be NaN and infinite',
+      'floats may have an exponent or be NaN',
       [
         ['double_value', -1500],
         ['float_value', 'NaN'],
       ],
     ],
     [
-      'int64_value=9007199254740993&uint64_value=1.8446744073709551615e19&int32_value=-0.0',
+      'double_value=Infinity&float_value=-Infinity',
+      'floats may be infinite',
+      [
+        ['double_value', 'Infinity'],
+        ['float_value', '-Infinity'],
+      ],
+    ],
+    [
+      'int64_value=9007199254740993&uint64_value=1.8446744073709551615e19',
       'no digit of an integer is lost',
       [
         ['int64_value', '9007199254740993'],
         ['uint64_value', '18446744073709551615'],
-        ['int32_value', 0],
       ],
+    ],
+    [
+      'int32_value=-0.0',
+      'an integer may be written as a negative zero with a fraction',
+      [['int32_value', 0]],
     ],
     ['genre=1e0', 'enum numbers have the forms of numbers', [['genre', 'GENRE_POETRY']]],
     ['bytes_value=-_8', 'base64url is taken', [['bytes_value', '+/8=']]],
@@ -106,56 +136,60 @@ describe('a query', () => {
     ],
     ['string_value=%00', 'NUL is left to the server to refuse', [['string_value', '\0']]],
   ])('%s: %s', (query, _, parameters) => {
-    expect(found(query)).toEqual(parameters);
+    expect(parametersOf(query)).toEqual(parameters);
   });
 
   it.each([
-    ['nothing=1', 'there is no such field', 'nothing'],
-    ['=1', 'a parameter has a name', ''],
-    ['access_token=secret', 'tokens do not come in the query', 'access_token'],
+    ['nothing=1', 'the method has no such field', 'nothing'],
+    ['=1', 'the name is empty', ''],
+    ['access_token=secret', 'a token is not a field', 'access_token'],
     ['STRING_VALUE=1', 'names are case-sensitive', 'STRING_VALUE'],
-    ['nested.nothing=1', 'there is no such nested field', 'nested.nothing'],
-    ['nested.=1', 'a name is missing', 'nested.'],
+    ['nested.nothing=1', 'the nested message has no such field', 'nested.nothing'],
+    ['nested.=1', 'the name of the nested field is empty', 'nested.'],
     ['string_value.x=1', 'a string has no fields', 'string_value.x'],
     ['nested=1', 'a message has no text form', 'nested'],
-    ['nested_list=1', 'repeated messages have no text form', 'nested_list'],
-    ['nested_list.string_value=1', 'dots lead into no repeated messages', 'nested_list.string_value'],
+    ['nested_list=1', 'a repeated message has no text form', 'nested_list'],
+    ['nested_list.string_value=1', 'dots do not lead into repeated messages', 'nested_list.string_value'],
     ['string_map=1', 'a map has no text form', 'string_map'],
-    ['string_map.a=1', 'dots lead into no maps', 'string_map.a'],
+    ['string_map.a=1', 'dots do not lead into maps', 'string_map.a'],
     ['struct=%7B%7D', 'a Struct has no text form', 'struct'],
     ['time.seconds=1', 'a time is a single string', 'time.seconds'],
-    ['string_wrapper.value=1', 'a wrapper is its value', 'string_wrapper.value'],
-    ['string_value=a&string_value=b', 'a field takes one value', 'string_value'],
-    ['string_value=a&stringValue=a', 'both names are the same field', 'stringValue'],
-    ['nested.genre=1&nested.genre=1', 'a nested field takes one value', 'nested.genre'],
+    ['string_wrapper.value=1', 'a wrapper is a single value', 'string_wrapper.value'],
+    ['string_value=a&string_value=b', 'a field that is not repeated takes one value', 'string_value'],
+    ['string_value=a&stringValue=a', 'both names are of the same field', 'stringValue'],
+    ['nested.genre=1&nested.genre=1', 'a nested field that is not repeated takes one value', 'nested.genre'],
     ['bool_value=TRUE', 'booleans are true or false', 'bool_value'],
     ['bool_value', 'an empty value is not a boolean', 'bool_value'],
     ['bool_wrapper=1', 'wrapped booleans are true or false', 'bool_wrapper'],
     ['int32_value=0x10', 'numbers are decimal', 'int32_value'],
     ['int32_value=', 'an empty value is not a number', 'int32_value'],
-    ['uint64_value=NaN', 'integers are numbers', 'uint64_value'],
-    ['double_value=Inf', 'ProtoJSON writes Infinity', 'double_value'],
-    ['int64_wrapper=%2B1', 'a plus sign is not allowed', 'int64_wrapper'],
+    ['uint64_value=NaN', 'NaN is not an integer', 'uint64_value'],
+    ['double_value=Inf', 'infinity is spelled out', 'double_value'],
+    ['int64_wrapper=%2B1', 'numbers have no plus sign', 'int64_wrapper'],
     ['bytes_value=A', 'one base64 digit encodes no byte', 'bytes_value'],
     ['genre=GENRE_NONE', 'the enum has no such value', 'genre'],
-    ['genre_list=genre_poetry', 'the enum has no such value', 'genre_list'],
+    ['genre_list=genre_poetry', 'the names of enum values are case-sensitive', 'genre_list'],
     [
-      `${'nested.'.repeat(48)}string_value=a`,
-      'it nests more deeply than a body may',
-      `${'nested.'.repeat(48).slice(0, 64)}…`,
+      `${'nested.'.repeat(MAX_LEVELS)}string_value=a`,
+      'a name has at most as many levels as JSON',
+      `${'nested.'.repeat(MAX_LEVELS).slice(0, SHOWN_CHARACTERS)}…`,
     ],
     ['time=2001-02-29T00:00:00Z', 'the calendar has no such day', 'time'],
-    ['field_mask=b_c', 'a path is in snake case', 'field_mask'],
-    ['duration=1.5', 'a duration has its unit', 'duration'],
-    ['string_value=%zz', 'an escape is malformed', 'string_value'],
-    ['string_value=%ff', 'an escape is not UTF-8', 'string_value'],
-    ['string_value=%ed%a0%80', 'a surrogate is not UTF-8', 'string_value'],
-    ['string_value=\u00e9', 'bytes beyond ASCII must be escaped', 'string_value'],
-    ['no%74hing+=1', 'its name is shown decoded', 'nothing '],
-    ['%zz=1', 'an escape in the name is malformed', '%zz'],
-    [`${'x'.repeat(100)}=1`, 'long names are cut', `${'x'.repeat(64)}…`],
-  ])('%s is refused: %s', (query, _, field) => {
-    expect(wrongField(found(query).at(-1) as FieldViolation)).toBe(field);
+    ['field_mask=b_c', 'the paths of a mask are in camel case', 'field_mask'],
+    ['duration=1.5', 'a duration has a unit', 'duration'],
+    ['string_value=%zz', 'the escape is malformed', 'string_value'],
+    ['string_value=%ff', 'the escaped byte is not UTF-8', 'string_value'],
+    ['string_value=%ed%a0%80', 'an escaped surrogate is not UTF-8', 'string_value'],
+    ['string_value=\u00e9', 'characters beyond ASCII must be escaped', 'string_value'],
+    ['no%74hing+=1', 'the method has no field with the decoded name', 'nothing '],
+    ['%zz=1', 'the escape in the name is malformed', '%zz'],
+    [
+      `${'x'.repeat(100)}=1`,
+      'the method has no such field, whose name the error cuts short',
+      `${'x'.repeat(SHOWN_CHARACTERS)}…`,
+    ],
+  ])('%s is refused, since %s', (query, _, field) => {
+    expect(wrongField(lastViolation(query))).toBe(field);
   });
 
   it.each([
@@ -164,18 +198,18 @@ describe('a query', () => {
     ['nested.genre=1', 'the field comes in the body', binding('/v1/echo', 'nested')],
     ['stringValue=a', 'the field comes in the path', binding('/v1/{string_value}')],
     ['nested.genre=1', 'the nested field comes in the path', binding('/v1/{nested.genre}')],
-  ])('%s is refused, since %s', (query, _, to) => {
-    expect(found(query, to)).toEqual([expect.objectContaining({ field: query.split('=')[0] })]);
+  ])('%s is refused, since %s', (query, _, target) => {
+    expect(parametersOf(query, target)).toEqual([expect.objectContaining({ field: query.split('=')[0] })]);
   });
 
   it('may set the siblings of a field in the path', () => {
-    expect(found('nested.genre=1', binding('/v1/{nested.string_value}'))).toEqual([
+    expect(parametersOf('nested.genre=1', binding('/v1/{nested.string_value}'))).toEqual([
       ['nested.genre', 'GENRE_POETRY'],
     ]);
   });
 
   it('reports every wrong parameter at once', () => {
-    expect(found('a=1&string_value=x&bool_value=2')).toEqual([
+    expect(parametersOf('a=1&string_value=x&bool_value=2')).toEqual([
       { field: 'a', description: 'Must be a known parameter; got "a".' },
       ['string_value', 'x'],
       { field: 'bool_value', description: 'Must be true or false; got "2".' },
@@ -185,17 +219,17 @@ describe('a query', () => {
   it.each([
     {
       query: `genre=${'%22'.repeat(100)}`,
-      description: `Must be one of GENRE_UNSPECIFIED, GENRE_POETRY, GENRE_PROSE; got "${'\\"'.repeat(64)}…".`,
+      description: `Must be one of GENRE_UNSPECIFIED, GENRE_POETRY, GENRE_PROSE; got "${'\\"'.repeat(SHOWN_CHARACTERS)}…".`,
     },
     {
       query: 'bool_value=true%E2%80%8B%0A',
       description: 'Must be true or false; got "true\\u{200b}\\u{a}".',
     },
     {
-      query: `${'nested.'.repeat(48)}string_value=a`,
-      description: 'Must have at most 48 levels; got 49.',
+      query: `${'nested.'.repeat(MAX_LEVELS)}string_value=a`,
+      description: `Must have at most ${MAX_LEVELS} levels; got ${MAX_LEVELS + 1}.`,
     },
   ])('$query is refused with what is allowed, then what came: $description', ({ query, description }) => {
-    expect(found(query).at(-1)).toMatchObject({ description });
+    expect(lastViolation(query)).toMatchObject({ description });
   });
 });
