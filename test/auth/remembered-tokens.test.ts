@@ -4,96 +4,134 @@ import type { AuthResult } from '../../src/auth/token.js';
 
 const EXPIRES_AT_MS = 1_000;
 
-/** An authenticator that accepts values whose token begins with "good", and records every value it is given. */
-function recording(late = false): {
-  asked: string[];
+/** Accepts values whose token begins with "good", until `EXPIRES_AT_MS`, with the value as the subject. */
+function verify(value: string): AuthResult {
+  return /^bearer +good/i.test(value)
+    ? { ok: true, caller: { subject: value, scopes: new Set() }, rememberUntilMs: EXPIRES_AT_MS }
+    : { ok: false, reason: 'TOKEN_INVALID', message: 'bad' };
+}
+
+/** An authenticator that records every value that it verifies. */
+interface RecordingAuthenticator {
+  readonly verified: string[];
   authenticate(value: string): AuthResult | Promise<AuthResult>;
-} {
-  const asked: string[] = [];
+}
+
+function recording(): RecordingAuthenticator {
+  const verified: string[] = [];
   return {
-    asked,
+    verified,
     authenticate(value) {
-      asked.push(value);
-      const result: AuthResult = /^(?:bearer +)?good/i.test(value)
-        ? {
-            ok: true,
-            caller: { subject: value, scopes: new Set() },
-            rememberUntilMs: EXPIRES_AT_MS,
-          }
-        : { ok: false, reason: 'TOKEN_INVALID', message: 'bad' };
-      return late ? Promise.resolve(result) : result;
+      verified.push(value);
+      return verify(value);
     },
   };
 }
 
+/** As `recording`, but its results come later, as when keys have to be fetched. */
+function recordingLate(): RecordingAuthenticator {
+  const inner = recording();
+  return {
+    verified: inner.verified,
+    authenticate: (value) => Promise.resolve(inner.authenticate(value)),
+  };
+}
+
 describe('an accepted token', () => {
-  it.each([false, true])('is verified once (keys from a URL: %s)', async (late) => {
-    const inner = recording(late);
-    const tokens = rememberTokens(inner, () => 0);
-    const first = await tokens.authenticate('good');
-    const second = await tokens.authenticate('good');
+  it.each([
+    { when: 'at once', start: recording },
+    { when: 'later', start: recordingLate },
+  ])('is verified once if the result comes $when', async ({ start }) => {
+    const authenticator = start();
+    const tokens = rememberTokens(authenticator, () => 0);
+    const first = await tokens.authenticate('Bearer good');
+    const second = await tokens.authenticate('Bearer good');
+    expect(first).toMatchObject({ ok: true });
     expect(second).toEqual(first);
-    expect(inner.asked).toEqual(['good']);
+    expect(authenticator.verified).toEqual(['Bearer good']);
   });
 
-  it('is verified again once its exp has passed', async () => {
-    const inner = recording();
+  it('is verified for each request once its exp has passed', async () => {
+    const authenticator = recording();
     let nowMs = EXPIRES_AT_MS - 1;
-    const tokens = rememberTokens(inner, () => nowMs);
-    await tokens.authenticate('good');
-    await tokens.authenticate('good');
+    const tokens = rememberTokens(authenticator, () => nowMs);
+    await tokens.authenticate('Bearer good');
+    await tokens.authenticate('Bearer good');
+    expect(authenticator.verified).toHaveLength(1);
+
     nowMs = EXPIRES_AT_MS;
-    await tokens.authenticate('good');
-    await tokens.authenticate('good');
-    expect(inner.asked).toEqual(['good', 'good', 'good']);
+    await tokens.authenticate('Bearer good');
+    await tokens.authenticate('Bearer good');
+    expect(authenticator.verified).toHaveLength(3);
   });
 
   it.each(['bearer good', 'BEARER good', 'Bearer  good', 'bEaReR     good'])(
-    'is verified once, even when a later request spells it %j',
-    async (spelled) => {
-      const inner = recording();
-      const tokens = rememberTokens(inner, () => 0);
+    'is verified once, even when a later request spells its scheme %j',
+    async (value) => {
+      const authenticator = recording();
+      const tokens = rememberTokens(authenticator, () => 0);
       await tokens.authenticate('Bearer good');
-      await tokens.authenticate(spelled);
-      expect(inner.asked).toEqual(['Bearer good']);
+      await tokens.authenticate(value);
+      expect(authenticator.verified).toEqual(['Bearer good']);
       expect(tokens.remembered.entries).toBe(1);
     },
   );
 
   it.each(['good', 'Bearergood', ' Bearer good', 'Bearer Bearer good'])(
-    'is not returned for the value %j, which holds no token or another one',
+    'does not stand for %j, which is not a scheme with the same token',
     async (value) => {
-      const inner = recording();
-      const tokens = rememberTokens(inner, () => 0);
+      const authenticator = recording();
+      const tokens = rememberTokens(authenticator, () => 0);
       await tokens.authenticate('Bearer good');
       await tokens.authenticate(value);
-      expect(inner.asked).toEqual(['Bearer good', value]);
+      expect(authenticator.verified).toEqual(['Bearer good', value]);
     },
   );
 
-  it('is not returned for another token', async () => {
+  it('does not stand for another token', async () => {
     const tokens = rememberTokens(recording(), () => 0);
-    await tokens.authenticate('good-a');
-    expect(await tokens.authenticate('good-b')).toMatchObject({ caller: { subject: 'good-b' } });
+    await tokens.authenticate('Bearer good-a');
+    expect(await tokens.authenticate('Bearer good-b')).toMatchObject({
+      caller: { subject: 'Bearer good-b' },
+    });
   });
 });
 
-describe('a refused credential', () => {
-  it.each(['bad', ''])('is checked each time: %j', async (value) => {
-    const inner = recording();
-    const tokens = rememberTokens(inner);
-    for (const repeated of [value, value])
-      expect(await tokens.authenticate(repeated)).toMatchObject({ ok: false });
-    expect(inner.asked).toHaveLength(2);
+describe('a refused value', () => {
+  it.each(['Bearer bad', ''])('is verified for each request: %j', async (value) => {
+    const authenticator = recording();
+    const tokens = rememberTokens(authenticator);
+    expect(await tokens.authenticate(value)).toMatchObject({ ok: false });
+    expect(await tokens.authenticate(value)).toMatchObject({ ok: false });
+    expect(authenticator.verified).toEqual([value, value]);
   });
 });
 
-it('the token cache counts its hits, misses and entries', async () => {
-  let nowMs = 0;
-  const tokens = rememberTokens(recording(), () => nowMs);
-  for (const value of ['good', 'good', 'bad', '', 'good-b', 'good']) await tokens.authenticate(value);
-  expect(tokens.remembered).toEqual({ hits: 2, misses: 3, entries: 2 });
-  nowMs = EXPIRES_AT_MS;
-  await tokens.authenticate('good');
-  expect(tokens.remembered).toMatchObject({ hits: 2, misses: 4 });
+describe('the token cache', () => {
+  it('counts its hits, misses and entries', async () => {
+    const tokens = rememberTokens(recording(), () => 0);
+    await tokens.authenticate('Bearer good');
+    await tokens.authenticate('Bearer bad');
+    await tokens.authenticate('Bearer good-b');
+    expect(tokens.remembered).toEqual({ hits: 0, misses: 3, entries: 2 });
+
+    await tokens.authenticate('Bearer good');
+    await tokens.authenticate('Bearer good');
+    expect(tokens.remembered).toEqual({ hits: 2, misses: 3, entries: 2 });
+  });
+
+  it('counts a token that has expired as a miss', async () => {
+    let nowMs = 0;
+    const tokens = rememberTokens(recording(), () => nowMs);
+    await tokens.authenticate('Bearer good');
+    nowMs = EXPIRES_AT_MS;
+    await tokens.authenticate('Bearer good');
+    expect(tokens.remembered).toMatchObject({ hits: 0, misses: 2 });
+  });
+
+  it('does not count requests without a token', async () => {
+    const tokens = rememberTokens(recording());
+    await tokens.authenticate('');
+    expect(tokens.remembered).toEqual({ hits: 0, misses: 0, entries: 0 });
+  });
 });
