@@ -7,60 +7,80 @@ import { COMPOSE, environmentOf } from '../support/compose-file.js';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
+/** `DRAIN_DELAY_MS` behind the balancer, and how long the service may take to stop after it: docs/operations.md, "Stop". */
+const DRAIN_SECONDS = 2.5;
+const STOP_SECONDS = 10;
+
 const { services, volumes } = COMPOSE;
-const named = Object.entries(services);
-const ours = named.filter(([, { image }]) => image === 'route-registry');
+/** All services, and those that run this project's image, each with its name. */
+const allServices = Object.entries(services);
+const ownServices = allServices.filter(([, { image }]) => image === 'route-registry');
+
+/** The service with this name. @throws Error if there is none */
+function serviceOf(name: string): (typeof services)[string] {
+  const service = services[name];
+  if (service === undefined) throw new Error(`docker-compose.yml has no service ${name}.`);
+  return service;
+}
 
 describe('docker-compose.yml', () => {
   it('starts the database, the migrations and one server when no profile is given', () => {
-    const started = named.filter(([, { profiles }]) => profiles === undefined).map(([name]) => name);
+    const started = allServices.filter(([, { profiles }]) => profiles === undefined).map(([name]) => name);
     expect(started).toEqual(['mysql', 'migrate', 'route-registry']);
   });
 
-  it.each(ours)('gives %s valid settings', (name, service) => {
-    const env = environmentOf(service);
-    const readSettings = name === 'migrate' ? readMigration : readConfig;
-    expect(() => readSettings(env)).not.toThrow();
-    for (const setting of Object.keys(env)) expect(Object.keys(SETTINGS)).toContain(setting);
+  it.each(ownServices)('gives %s only settings that exist', (_name, service) => {
+    expect(Object.keys(SETTINGS)).toEqual(expect.arrayContaining(Object.keys(environmentOf(service))));
   });
 
-  it.each(ours)('gives %s more time to stop than it needs behind the balancer', (_name, service) => {
-    expect(Number(/^(\d+)s$/.exec(service.stop_grace_period ?? '')?.[1])).toBeGreaterThanOrEqual(13);
+  it('gives the migrations valid settings', () => {
+    expect(() => readMigration(environmentOf(serviceOf('migrate')))).not.toThrow();
   });
 
-  it('passes every setting of tokens on that names no file', () => {
-    const names = Object.keys(SETTINGS).filter((name) => /^JWT_(?!.*_FILE$)/.test(name));
-    const servers = [services['route-registry'], services['route-registry-2']];
-    for (const server of servers)
-      expect(Object.keys(server?.environment ?? {})).toEqual(expect.arrayContaining(names));
+  it.each(ownServices.filter(([name]) => name !== 'migrate'))('gives %s valid settings', (_name, service) => {
+    expect(() => readConfig(environmentOf(service))).not.toThrow();
   });
 
-  it('lets an issuer verify tokens where .env says so, in place of the secret', () => {
-    const [server] = ours.filter(([name]) => name === 'route-registry').map(([, service]) => service);
+  it.each(ownServices)('gives %s more time to stop than it needs behind the balancer', (_name, service) => {
+    const [, seconds] = /^(\d+)s$/.exec(service.stop_grace_period ?? '') ?? [];
+    expect(Number(seconds)).toBeGreaterThanOrEqual(DRAIN_SECONDS + STOP_SECONDS);
+  });
+
+  it.each(['route-registry', 'route-registry-2'])(
+    'passes all settings of tokens on to %s, except those that name files',
+    (name) => {
+      const ofTokens = Object.keys(SETTINGS).filter((setting) => /^JWT_(?!.*_FILE$)/.test(setting));
+      const passedOn = Object.keys(serviceOf(name).environment ?? {});
+      expect(passedOn).toEqual(expect.arrayContaining(ofTokens));
+    },
+  );
+
+  it("lets the server verify tokens with an issuer's keys where .env names their URL and empties the secret", () => {
     const url = 'https://issuer.example.com/keys';
-    const env = environmentOf(server ?? { image: '' }, { JWT_SECRET: '', JWT_JWKS_URL: url });
+    const env = environmentOf(serviceOf('route-registry'), { JWT_SECRET: '', JWT_JWKS_URL: url });
     expect(readConfig(env).grpc?.tokens.key).toEqual({ kind: 'jwks', url });
   });
 
   it('builds the image once', () => {
-    const built = ours.filter(([, { build }]) => build !== undefined).map(([name]) => name);
+    const built = ownServices.filter(([, { build }]) => build !== undefined).map(([name]) => name);
     expect(built).toEqual(['route-registry']);
   });
 
   it('publishes each port once, on the loopback interface only', () => {
-    const ports = named.flatMap(([, service]) => service.ports ?? []);
+    const ports = allServices.flatMap(([, service]) => service.ports ?? []);
     for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:\d+:\d+$/);
     expect(new Set(ports.map((port) => port.split(':')[1])).size).toBe(ports.length);
   });
 
-  it.each(named)('lets no process in %s gain privileges', (_name, service) => {
+  it.each(allServices)('lets no process in %s gain privileges', (_name, service) => {
     expect(service.security_opt).toContain('no-new-privileges:true');
   });
 
-  it.each(named)('lets %s mount only what exists', (_name, { volumes: mounts = [] }) => {
-    const sources = mounts.map((mount) => mount.split(':')[0] ?? '');
-    const isThere = (source: string): boolean =>
-      source.startsWith('.') ? existsSync(resolve(ROOT, source)) : source in volumes;
-    expect(sources.filter((source) => !isThere(source))).toEqual([]);
+  it.each(allServices)('lets %s mount only paths and volumes that exist', (_name, service) => {
+    const sources = (service.volumes ?? []).map((mount) => mount.split(':')[0] ?? '');
+    const isPath = (source: string): boolean => source.startsWith('.');
+    const exists = (source: string): boolean =>
+      isPath(source) ? existsSync(resolve(ROOT, source)) : source in volumes;
+    expect(sources.filter((source) => !exists(source))).toEqual([]);
   });
 });
