@@ -18,10 +18,10 @@ describe('a server that closes', () => {
     const call = outcomeOf(requestOn(session, SLOW).end(MESSAGE)).then(({ code }) =>
       order.push(`code ${code}`),
     );
-    await server.arrived(1);
+    await server.waitingCalls(1);
     const closed = server.close(NEVER_MS);
     await once(session, 'goaway');
-    server.answer();
+    server.completeCalls();
     await Promise.all([call, closed]);
     expect(order).toEqual(['goaway', 'code 0']);
   });
@@ -39,14 +39,14 @@ describe('a server that closes', () => {
     const server = await startTestServer();
     const session = connectTo(server);
     const call = outcomeOf(requestOn(session, SLOW).end(MESSAGE));
-    await server.arrived(1);
+    await server.waitingCalls(1);
     const closed = server.close(NEVER_MS);
     const { hostname, port } = new URL(`http://${server.address}`);
     const [error] = (await once(connectSocket(Number(port), hostname), 'error').catch((failure: unknown) => [
       failure,
     ])) as [NodeJS.ErrnoException];
     expect(error.code).toBe('ECONNREFUSED');
-    server.answer();
+    server.completeCalls();
     await Promise.all([call, closed]);
   });
 
@@ -56,7 +56,7 @@ describe('a server that closes', () => {
     const stream = requestOn(session, SLOW)
       .on('error', () => undefined)
       .end(MESSAGE);
-    await server.arrived(1);
+    await server.waitingCalls(1);
     const gone = new Promise((resolve) => stream.once('close', resolve));
     await server.close(100);
     await gone;

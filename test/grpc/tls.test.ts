@@ -77,7 +77,7 @@ describe('the gRPC server with TLS', () => {
     const server = await openSecured();
     const busy = connectHttp2(`https://${server.address}`, { ca: authority.cert });
     const call = outcomeOf(requestOn(busy, SLOW).end(framed(Buffer.from('a'))));
-    await server.arrived(1);
+    await server.waitingCalls(1);
     const socket = connectPlain(portOf(server.address), '127.0.0.1');
     await once(socket, 'connect');
     const goaway = once(busy, 'goaway');
@@ -87,7 +87,7 @@ describe('the gRPC server with TLS', () => {
       connectTls({ socket, ca: authority.cert, host: '127.0.0.1', ALPNProtocols: ['h2'] });
     const late = connectHttp2(`https://${server.address}`, { createConnection });
     await once(late, 'goaway');
-    server.answer();
+    server.completeCalls();
     expect(await call).toMatchObject({ code: 0 });
     await closed;
   });

@@ -17,7 +17,7 @@ import { loggedPipeline } from './logged-pipeline.js';
 export const ECHO = '/test.Service/Echo';
 /** Requires a token, and returns the request message. */
 export const GUARDED = '/test.Service/Guarded';
-/** Responds after a call of `answer`. */
+/** Responds after a call of `completeCalls`. */
 export const SLOW = '/test.Service/Slow';
 
 /** A gRPC server with the three test methods. */
@@ -26,9 +26,9 @@ export interface TestServer extends GrpcServer {
   /** The parsed lines of the log. */
   readonly log: Record<string, unknown>[];
   /** Resolves when this many slow calls are waiting. */
-  arrived(calls: number): Promise<void>;
+  waitingCalls(calls: number): Promise<void>;
   /** Completes all waiting slow calls. */
-  answer(): void;
+  completeCalls(): void;
 }
 
 /** The options of a test server. */
@@ -99,10 +99,10 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     ...server,
     health,
     log,
-    async arrived(calls) {
+    async waitingCalls(calls) {
       while (waiting.length < calls) await new Promise<void>((resolve) => (notice = resolve));
     },
-    answer() {
+    completeCalls() {
       for (const answerCall of waiting.splice(0)) answerCall();
     },
   };
