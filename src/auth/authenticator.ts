@@ -2,14 +2,9 @@ import jsonwebtoken from 'jsonwebtoken';
 import { ALGORITHM_NOT_ALLOWED, type TrustedKey, trustPublicKey, trustSecret } from './keys.js';
 import { type ClaimNames, type Claims, readClaims } from './claims.js';
 import type { RemoteKeySet } from './remote-key-set.js';
-import {
-  type AuthResult,
-  type JsonObject,
-  parseCompactJwt,
-  readBearerToken,
-  type Refusal,
-  tokenInvalid,
-} from './token.js';
+import { type AuthResult, type Refusal, tokenInvalid } from './auth-result.js';
+import { readBearerToken } from './bearer-token.js';
+import { type JsonObject, parseCompactJwt } from './compact-jwt.js';
 
 /** The largest clock difference allowed between issuer and service, in seconds. */
 const CLOCK_TOLERANCE_S = 5;

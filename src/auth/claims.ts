@@ -1,4 +1,5 @@
-import { isJsonObject, type JsonObject, type Refusal, tokenInvalid } from './token.js';
+import { type Refusal, tokenInvalid } from './auth-result.js';
+import { isJsonObject, type JsonObject } from './compact-jwt.js';
 
 /** A claim of a token, which may be inside objects. */
 export interface NamedClaim {

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import type { Algorithm } from 'jsonwebtoken';
 import { type TrustedKey, trustKeyObject } from './keys.js';
-import { isJsonObject, type JsonObject } from './token.js';
+import { isJsonObject, type JsonObject } from './compact-jwt.js';
 
 /** The keys of an issuer that can verify tokens. */
 export interface KeySet {

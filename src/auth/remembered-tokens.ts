@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Authenticator } from './authenticator.js';
-import type { AuthResult } from './token.js';
+import type { AuthResult } from './auth-result.js';
 
 /** The maximum number of cached tokens, which take about 5 MB. */
 const MAX_TOKENS = 10_000;

@@ -1,7 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { findKey, type KeySet, NO_KEYS, readKeySet } from './key-set.js';
 import { ALGORITHM_NOT_ALLOWED, PUBLIC_KEY_ALGORITHMS, type TrustedKey } from './keys.js';
-import { type JsonObject, type Refusal, tokenInvalid } from './token.js';
+import { type Refusal, tokenInvalid } from './auth-result.js';
+import type { JsonObject } from './compact-jwt.js';
 
 /** The pause after a successful fetch, in milliseconds. */
 const REFRESH_MS = 300_000;

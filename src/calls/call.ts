@@ -1,5 +1,5 @@
 import type { Metadata, status } from '@grpc/grpc-js';
-import type { Caller } from '../auth/token.js';
+import type { Caller } from '../auth/auth-result.js';
 import type { DomainReason } from '../registry/failure.js';
 
 /** The cancellation of a call: its client cancelled it or lost its connection. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Metadata, status } from '@grpc/grpc-js';
 import type { Authenticator } from '../auth/authenticator.js';
-import type { AuthResult } from '../auth/token.js';
+import type { AuthResult } from '../auth/auth-result.js';
 import { DEADLINE_PASSED, Failure } from '../registry/failure.js';
 import { CLIENT_ID_MAX, CLIENT_ID_SYNTAX } from '../registry/registry.js';
 import type { Limits } from '../settings/config.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { rememberTokens } from '../../src/auth/remembered-tokens.js';
-import type { AuthResult } from '../../src/auth/token.js';
+import type { AuthResult } from '../../src/auth/auth-result.js';
 
 const EXPIRES_AT_MS = 1_000;
 

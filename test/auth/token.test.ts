@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readBearerToken } from '../../src/auth/token.js';
+import { readBearerToken } from '../../src/auth/bearer-token.js';
 import { invalid, judge, signed } from './secret-authenticator.js';
 import { CLAIMS, compact, type Part } from './sign-jwt.js';
 
@@ -19,8 +19,6 @@ describe('a bearer token', () => {
   it.each([
     ['no value', ''],
     ['only spaces after the scheme', 'Bearer   '],
-    ['a character other than a space after the scheme', 'Bearer?abc'],
-    ['a tab after the scheme', 'Bearer\tabc'],
   ])('counts as missing with %s', (_, value) => {
     expect(readBearerToken(value)).toEqual({
       ok: false,
@@ -38,6 +36,9 @@ describe('a bearer token', () => {
     ['a scheme that only begins with Bearer', 'Bearertoken abc', 'has another scheme than Bearer'],
     ['a scheme that only ends with Bearer', 'XBearer abc', 'has another scheme than Bearer'],
     ['the token first', 'abc.def.ghi Bearer', 'has another scheme than Bearer'],
+    ['the token alone, in quotation marks', '"abc.def.ghi"', 'has no space'],
+    ['a character other than a space after the scheme', 'Bearer?abc', 'has no space'],
+    ['a tab after the scheme', 'Bearer\tabc', 'has no space'],
   ])('counts as missing with %s, and the message says so without quoting it', (_, value, came) => {
     expect(readBearerToken(value)).toEqual({
       ok: false,
