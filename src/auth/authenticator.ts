@@ -1,5 +1,5 @@
 import jsonwebtoken from 'jsonwebtoken';
-import { ALGORITHM_NOT_ALLOWED, type TrustedKey, trustPublicKey, trustSecret } from './keys.js';
+import { ALGORITHM_NOT_ALLOWED_MESSAGE, type TrustedKey, trustedKeyFromPem, trustedSecret } from './keys.js';
 import { type ClaimNames, type Claims, readClaims } from './claims.js';
 import type { RemoteKeySet } from './remote-key-set.js';
 import { type AuthResult, type Refusal, tokenInvalid } from './auth-result.js';
@@ -9,11 +9,14 @@ import { type JsonObject, parseCompactJwt } from './compact-jwt.js';
 /** The largest clock difference allowed between issuer and service, in seconds. */
 const CLOCK_TOLERANCE_S = 5;
 
+const WRONG_SIGNATURE = "The token's signature is not valid.";
+
 /** Identifies the caller. */
 export interface Authenticator {
   /**
-   * Checks the `authorization` of a request, as received; empty if there is none. Whatever is sent, it neither throws
-   * nor rejects; only a fault of the service may do so. Asynchronous only when it waits for keys from a URL.
+   * Checks the `authorization` of a request, as received; empty if there is none. Whatever is sent, this method neither
+   * throws nor rejects; only a fault of the service makes it do so. It returns a promise only if it waits for keys from a
+   * URL.
    */
   authenticate(authorization: string): AuthResult | Promise<AuthResult>;
 }
@@ -24,10 +27,10 @@ export type VerificationKey =
   | { readonly kind: 'secrets'; readonly secrets: readonly string[] }
   /** One public key, RSA of 2048 bits or more or EC on P-256, P-384 or P-521; its type determines the algorithms. */
   | { readonly kind: 'publicKey'; readonly pem: string }
-  /** The keys that the issuer publishes. */
+  /** The keys that the issuer publishes at a URL: `jwks` in the settings. */
   | { readonly kind: 'keySet'; readonly keySet: Pick<RemoteKeySet, 'find'> };
 
-/** The tokens to accept. */
+/** The tokens to accept, and by `ClaimNames`, the claims to read from them. */
 interface AuthenticatorOptions extends ClaimNames {
   readonly key: VerificationKey;
   /** The `iss` of every token is one of these; at least one, none of them empty. */
@@ -47,48 +50,49 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const { issuers, audiences, now = Date.now } = options;
   if (issuers.length === 0 || issuers.includes('')) throw new Error('The issuer is empty.');
   if (audiences.length === 0 || audiences.includes('')) throw new Error('The audience is empty.');
-  const findKeys = openKeys(options.key);
-  // A copy whose type shows that it is not empty, as jsonwebtoken's types demand.
+  const findKeys = keyFinderFor(options.key);
+  // jsonwebtoken's types demand a non-empty tuple of issuers.
   const issuer = [...issuers] as [string, ...string[]];
 
   /**
-   * Why the key does not verify the token, as a sentence; undefined if it does.
+   * Why the key refuses the token, as a sentence; undefined if it verifies the token.
    *
-   * @throws the library's error if no token can bring it about
+   * @throws any error of the library that is not the token's fault
    */
-  function faultBy(trusted: TrustedKey, token: string, signatureBytes: number): string | undefined {
+  function whyKeyRefuses(trusted: TrustedKey, token: string, signatureBytes: number): string | undefined {
     const { key, algorithms } = trusted;
-    if (trusted.signatureBytes !== undefined && trusted.signatureBytes !== signatureBytes)
-      return WRONG_SIGNATURE;
+    const hasWrongLength = trusted.signatureBytes !== undefined && trusted.signatureBytes !== signatureBytes;
+    // The library accepts some signatures of another length, and fails for others (`TrustedKey`).
+    if (hasWrongLength) return WRONG_SIGNATURE;
 
     const clock = { clockTimestamp: now() / 1000, clockTolerance: CLOCK_TOLERANCE_S };
     try {
       jsonwebtoken.verify(token, key, { algorithms, issuer, ...clock });
       return undefined;
     } catch (error) {
-      const fault = faultNamedBy(error);
-      if (fault === undefined) throw error;
-      return fault;
+      const reason = reasonIn(error);
+      if (reason === undefined) throw error;
+      return reason;
     }
   }
 
-  /** Why none of the keys verifies the token, as a sentence; undefined if one does. */
-  function faultByAll(
+  /** Why all of the keys refuse the token, as a sentence; undefined if one of them verifies the token. */
+  function whyAllKeysRefuse(
     keys: readonly TrustedKey[],
     token: string,
     signatureBytes: number,
   ): string | undefined {
     for (const key of keys) {
-      const fault = faultBy(key, token, signatureBytes);
-      // Any other fault lies in the token itself, since jsonwebtoken checks the claims only of a signature that is valid.
-      if (fault !== WRONG_SIGNATURE) return fault;
+      const reason = whyKeyRefuses(key, token, signatureBytes);
+      // Any other reason lies in the token itself, since jsonwebtoken checks the claims only of a signature that is valid.
+      if (reason !== WRONG_SIGNATURE) return reason;
     }
     return WRONG_SIGNATURE;
   }
 
-  /** The caller that the claims of a verified token name. */
-  function admit({ sub: subject, scopes, exp, audiences: named, audienceClaim }: Claims): AuthResult {
-    // Not by jsonwebtoken, which knows no claim that stands in for aud.
+  /** The caller whom the claims of a verified token name, or a refusal if the token is for another audience. */
+  function resultFrom({ sub: subject, scopes, exp, audiences: named, audienceClaim }: Claims): AuthResult {
+    // Checked here, since jsonwebtoken looks for the audience only in `aud`, and not in the claim that may stand in for it.
     if (!named.some((audience) => audiences.includes(audience)))
       return tokenInvalid(`The token's ${audienceClaim} claim does not name this service.`);
     return { ok: true, caller: { subject, scopes }, rememberUntilMs: exp * 1000 };
@@ -105,8 +109,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
       const verify = (found: FoundKeys): AuthResult => {
         if ('reason' in found) return found;
-        const fault = faultByAll(found, token, jwt.signatureBytes);
-        return fault === undefined ? admit(claims) : tokenInvalid(fault);
+        const reason = whyAllKeysRefuse(found, token, jwt.signatureBytes);
+        return reason === undefined ? resultFrom(claims) : tokenInvalid(reason);
       };
       const found = findKeys(jwt.header);
       return found instanceof Promise ? found.then(verify) : verify(found);
@@ -116,33 +120,30 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
 
 /** The keys that may have signed a token, at least one, or why there are none. */
 type FoundKeys = readonly TrustedKey[] | Refusal;
-type FindKeys = (header: JsonObject) => FoundKeys | Promise<FoundKeys>;
+/** Finds the keys of a token by its header. */
+type KeyFinder = (header: JsonObject) => FoundKeys | Promise<FoundKeys>;
 
-function openKeys(key: VerificationKey): FindKeys {
-  if (key.kind === 'secrets') return findAmong(key.secrets.map(trustSecret));
-  if (key.kind === 'publicKey') return findAmong([trustPublicKey(key.pem)]);
+function keyFinderFor(key: VerificationKey): KeyFinder {
+  if (key.kind === 'secrets') return finderAmong(key.secrets.map(trustedSecret));
+  if (key.kind === 'publicKey') return finderAmong([trustedKeyFromPem(key.pem)]);
   return (header) => key.keySet.find(header);
 }
 
-/** Finds those of some keys, which never change, that allow the token's `alg`. */
-function findAmong(keys: readonly TrustedKey[]): FindKeys {
+/** Finds, among a fixed set of keys, those that allow the token's `alg`. */
+function finderAmong(keys: readonly TrustedKey[]): KeyFinder {
   if (keys.length === 0) throw new Error('There is no secret.');
   return ({ alg }) => {
     const allowed = keys.filter(({ algorithms }) => algorithms.some((algorithm) => algorithm === alg));
-    return allowed.length > 0 ? allowed : tokenInvalid(ALGORITHM_NOT_ALLOWED);
+    return allowed.length > 0 ? allowed : tokenInvalid(ALGORITHM_NOT_ALLOWED_MESSAGE);
   };
 }
 
-const EXPIRED = 'The token has expired.';
-const WRONG_SIGNATURE = "The token's signature is not valid.";
-
 /**
- * The fault of a token for which jsonwebtoken has refused it, as a sentence without the library's words, some of which
- * name the expected issuer. Undefined for any other error: what else a token may have wrong was checked before, so the
- * service is at fault.
+ * Why jsonwebtoken has refused a token, as a sentence without the library's words, some of which name the expected issuer.
+ * Undefined for any other error: all else that a token may have wrong was checked before, so the service is at fault.
  */
-function faultNamedBy(error: unknown): string | undefined {
-  if (error instanceof jsonwebtoken.TokenExpiredError) return EXPIRED;
+function reasonIn(error: unknown): string | undefined {
+  if (error instanceof jsonwebtoken.TokenExpiredError) return 'The token has expired.';
   if (error instanceof jsonwebtoken.NotBeforeError) return 'The token is not valid yet.';
   if (!(error instanceof jsonwebtoken.JsonWebTokenError)) return undefined;
 

@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import type { Algorithm } from 'jsonwebtoken';
-import { type TrustedKey, trustKeyObject } from './keys.js';
+import { type TrustedKey, trustedPublicKey } from './keys.js';
 import { isJsonObject, type JsonObject } from './compact-jwt.js';
 
 /** The keys of an issuer that can verify tokens. */
@@ -49,7 +49,7 @@ function trustedKeysOf(jwk: JsonObject): TrustedKey[] {
   const verifies = use === 'sig' && Array.isArray(operations) && operations.includes('verify');
   if (!verifies || SECRET_MEMBERS.some((member) => member in jwk)) return [];
   try {
-    const trusted = trustKeyObject(createPublicKey({ key: { ...jwk }, format: 'jwk' }));
+    const trusted = trustedPublicKey(createPublicKey({ key: { ...jwk }, format: 'jwk' }));
     const algorithms = trusted.algorithms.filter((name) => alg === undefined || alg === name);
     return algorithms.length === 0 ? [] : [{ ...trusted, algorithms }];
   } catch {

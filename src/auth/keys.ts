@@ -4,26 +4,32 @@ import type { Algorithm } from 'jsonwebtoken';
 /** A key that verifies tokens, and the algorithms that it may be used with (RFC 8725, section 3.1). */
 export interface TrustedKey {
   readonly key: KeyObject;
+  /** Never changed. Its type allows changes, as jsonwebtoken's types demand. */
   readonly algorithms: Algorithm[];
   /**
-   * The length of a public key's signatures, in bytes; undefined for a secret, whose signatures are compared whole.
+   * The length of a public key's signatures, in bytes. A signature of another length is refused before jsonwebtoken
+   * sees it. Undefined for a secret: there jsonwebtoken compares the whole signature, so its length, too.
    *
-   * - RSA: that of the modulus (RFC 8017, section 8.1.2). OpenSSL also accepts a signature without its leading zeros.
-   * - EC: that of two coordinates (RFC 7518, section 3.4). jsonwebtoken fails for another length, as for a bad key.
+   * - RSA: the length of the modulus (RFC 8017, section 8.1.2). OpenSSL also accepts a signature without its leading
+   *   zeros.
+   * - EC: the length of two coordinates (RFC 7518, section 3.4). For another length, jsonwebtoken throws an error that is
+   *   not of its own classes, as for an unusable key.
    */
   readonly signatureBytes?: number;
 }
 
-/** The message for a token whose `alg` the key does not allow. */
-export const ALGORITHM_NOT_ALLOWED = "The token's alg is not allowed for the key.";
+export const ALGORITHM_NOT_ALLOWED_MESSAGE = "The token's alg is not allowed for the key.";
 
 /** The shortest RSA modulus, in bits (RFC 7518, sections 3.3 and 3.5). */
 const RSA_MIN_BITS = 2048;
 
-/** One block of SPKI or PKCS #1 and nothing else (RFC 7468, section 13). */
+/**
+ * One PEM block and nothing else: `PUBLIC KEY` holds a SubjectPublicKeyInfo (RFC 7468, section 13), `RSA PUBLIC KEY` an
+ * RSAPublicKey of PKCS #1.
+ */
 const PUBLIC_KEY_PEM = /^-----BEGIN (?<label>(?:RSA )?PUBLIC KEY)-----[^-]+-----END \k<label>-----$/;
 
-/** RFC 7518, section 3.4. */
+/** The curves by OpenSSL's names, each with its algorithm and the length of a signature (RFC 7518, section 3.4). */
 const CURVES: ReadonlyMap<unknown, { readonly algorithm: Algorithm; readonly signatureBytes: number }> =
   new Map([
     ['prime256v1', { algorithm: 'ES256', signatureBytes: 64 }],
@@ -31,7 +37,7 @@ const CURVES: ReadonlyMap<unknown, { readonly algorithm: Algorithm; readonly sig
     ['secp521r1', { algorithm: 'ES512', signatureBytes: 132 }],
   ]);
 
-/** RFC 7518, sections 3.3 and 3.5. */
+/** The algorithms of every RSA key (RFC 7518, sections 3.3 and 3.5). */
 const RSA_ALGORITHMS: readonly Algorithm[] = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'];
 
 /** The algorithms that verify with a public key. */
@@ -40,8 +46,8 @@ export const PUBLIC_KEY_ALGORITHMS: readonly Algorithm[] = [
   ...[...CURVES.values()].map(({ algorithm }) => algorithm),
 ];
 
-/** An HMAC key from the secret's UTF-8 bytes, whose number the settings have checked. */
-export function trustSecret(secret: string): TrustedKey {
+/** The HMAC key that consists of the secret's bytes in UTF-8. The settings check how many there are. */
+export function trustedSecret(secret: string): TrustedKey {
   return { key: createSecretKey(Buffer.from(secret)), algorithms: ['HS256', 'HS384', 'HS512'] };
 }
 
@@ -50,12 +56,12 @@ export function trustSecret(secret: string): TrustedKey {
  *
  * @throws Error when the text holds anything else, or a key of a type or length that no algorithm allows
  */
-export function trustPublicKey(pem: string): TrustedKey {
+export function trustedKeyFromPem(pem: string): TrustedKey {
   // Node would derive the public key from a private one, but a service that only verifies must not hold a private key.
   if (pem.includes('PRIVATE KEY-----'))
     throw new Error('The PEM holds a private key; give only the public key.');
   if (!PUBLIC_KEY_PEM.test(pem.trim())) throw new Error('The PEM does not hold one public key.');
-  return trustKeyObject(parsePublicKey(pem));
+  return trustedPublicKey(parsePublicKey(pem));
 }
 
 /**
@@ -63,7 +69,7 @@ export function trustPublicKey(pem: string): TrustedKey {
  *
  * @throws Error when no algorithm allows a key of its type or length
  */
-export function trustKeyObject(key: KeyObject): TrustedKey {
+export function trustedPublicKey(key: KeyObject): TrustedKey {
   const { asymmetricKeyType: type, asymmetricKeyDetails: { namedCurve, modulusLength = 0 } = {} } = key;
   const curve = CURVES.get(namedCurve);
   if (curve !== undefined)

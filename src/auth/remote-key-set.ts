@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { findKey, type KeySet, NO_KEYS, readKeySet } from './key-set.js';
-import { ALGORITHM_NOT_ALLOWED, PUBLIC_KEY_ALGORITHMS, type TrustedKey } from './keys.js';
+import { ALGORITHM_NOT_ALLOWED_MESSAGE, PUBLIC_KEY_ALGORITHMS, type TrustedKey } from './keys.js';
 import { type Refusal, tokenInvalid } from './auth-result.js';
 import type { JsonObject } from './compact-jwt.js';
 
@@ -114,7 +114,7 @@ export class RemoteKeySet {
   find({ alg, kid }: JsonObject): FoundKey | Promise<FoundKey> {
     // HMAC is not allowed: anyone who can read the set could sign.
     const algorithm = PUBLIC_KEY_ALGORITHMS.find((allowed) => allowed === alg);
-    if (algorithm === undefined) return tokenInvalid(ALGORITHM_NOT_ALLOWED);
+    if (algorithm === undefined) return tokenInvalid(ALGORITHM_NOT_ALLOWED_MESSAGE);
     if (kid !== undefined && typeof kid !== 'string') return tokenInvalid("The token's kid is not a string.");
     const look = () => findKey(this.keys, algorithm, kid);
     const found = look();

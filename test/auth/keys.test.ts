@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { trustPublicKey, trustSecret } from '../../src/auth/keys.js';
+import { trustedKeyFromPem, trustedSecret } from '../../src/auth/keys.js';
 
 const spki = (key: KeyObject): string => key.export({ type: 'spki', format: 'pem' }).toString();
 const RSA = generateKeyPairSync('rsa', { modulusLength: 2048 });
@@ -13,11 +13,11 @@ function ec(namedCurve: string): string {
 
 describe('a secret', () => {
   it('may have 32 bytes and is valid only for HMAC', () => {
-    expect(trustSecret('a'.repeat(32)).algorithms).toEqual(['HS256', 'HS384', 'HS512']);
+    expect(trustedSecret('a'.repeat(32)).algorithms).toEqual(['HS256', 'HS384', 'HS512']);
   });
 
   it('is measured in bytes of UTF-8', () => {
-    expect(trustSecret('🗝'.repeat(8)).key.symmetricKeySize).toBe(32);
+    expect(trustedSecret('🗝'.repeat(8)).key.symmetricKeySize).toBe(32);
   });
 });
 
@@ -31,7 +31,7 @@ describe('a public key determines its algorithms:', () => {
     ['EC on P-384', ec('P-384'), ['ES384']],
     ['EC on P-521', ec('P-521'), ['ES512']],
   ])('%s', (_, pem, algorithms) => {
-    expect(trustPublicKey(pem).algorithms).toEqual(algorithms);
+    expect(trustedKeyFromPem(pem).algorithms).toEqual(algorithms);
   });
 });
 
@@ -64,6 +64,6 @@ describe('a public key is refused when it is', () => {
     ['EC on another curve', ec('secp256k1'), 'The curve of the EC key is not P-256, P-384 or P-521.'],
     ['Ed25519', spki(generateKeyPairSync('ed25519').publicKey), of('ed25519')],
   ])('%s', (_, pem, message) => {
-    expect(() => trustPublicKey(pem)).toThrow(expect.objectContaining({ message }));
+    expect(() => trustedKeyFromPem(pem)).toThrow(expect.objectContaining({ message }));
   });
 });
