@@ -7,7 +7,7 @@ import { type Engine, MIN_TABLE_WAIT_S } from './engines/engine.js';
 import { ENGINES } from './engines/engines.js';
 import { discard } from './pool.js';
 import type { Row } from './route-columns.js';
-import { insertOf, selectOfIds, selectOfValues, type UniqueValues } from './route-sql.js';
+import { insertOf, selectRoutesByIds, selectRowsByUniqueValues, type UniqueValues } from './route-sql.js';
 import type { ServedCall, StatementFacts, StatementObservers } from './statement-observers.js';
 
 /** The time limit of a health check once it is sent, in milliseconds; its connection is then discarded. */
@@ -130,7 +130,7 @@ export class RouteStatements {
    */
   withIds(ids: readonly string[], calls: readonly ServedCall[]): Promise<Row[]> {
     return this.#readWithRetries(calls, (connection, wanted, attempt) =>
-      this.#select(connection, selectOfIds(ids), wanted, attempt),
+      this.#select(connection, selectRoutesByIds(ids), wanted, attempt),
     );
   }
 
@@ -144,7 +144,7 @@ export class RouteStatements {
    */
   lookUp(values: readonly UniqueValues[], calls: readonly ServedCall[]): Promise<Row[]> {
     return this.#withConnection(calls, (connection, wanted) =>
-      this.#select(connection, selectOfValues(values), wanted, 1),
+      this.#select(connection, selectRowsByUniqueValues(values), wanted, 1),
     );
   }
 
@@ -157,7 +157,7 @@ export class RouteStatements {
   lookUpOnWriter(values: readonly UniqueValues[], calls: readonly ServedCall[]): Promise<Row[]> {
     return this.#readWithRetries(calls, (connection, wanted, attempt) =>
       this.#inTransaction(connection, () =>
-        this.#select(connection, selectOfValues(values), wanted, attempt),
+        this.#select(connection, selectRowsByUniqueValues(values), wanted, attempt),
       ),
     );
   }

@@ -35,7 +35,7 @@ export const mysqlEngine: Engine<MysqlDatabase> = {
   textLiteral: (hex) => `_utf8mb4 x'${hex}'`,
   // A plain insert would refuse the whole batch. The answer's id is 1 if a row is left out (`hasStoredAll`). Unlike
   // `insert ignore`, it still refuses a value that is too long.
-  leaveOut: 'on duplicate key update id = if(last_insert_id(1), id, id)',
+  onConflict: 'on duplicate key update id = if(last_insert_id(1), id, id)',
   updateWherePossible: 'update ignore',
   // Whatever its `completion_type`: no other transaction follows, and the connection stays.
   commit: 'commit and no chain no release',

@@ -29,7 +29,7 @@ export const sqliteEngine: Engine<Extract<Database, { engine: 'sqlite' }>> = {
   },
 
   textLiteral: (hex) => `cast(x'${hex}' as text)`,
-  leaveOut: 'on conflict do nothing',
+  onConflict: 'on conflict do nothing',
   updateWherePossible: 'update or ignore',
   commit: 'commit',
   requireCommitted: () => undefined,
