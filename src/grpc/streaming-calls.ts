@@ -7,13 +7,14 @@ import { requestIdOf } from '../calls/pipeline.js';
 
 /** The most calls open at one time, on all connections. */
 const MOST_CALLS = 1_024;
-/** The part of these calls that one connection may have open, so that no client takes them all. */
-const PART_OF_CONNECTION = 1 / 8;
+/** The fraction of these calls that one connection may have open, so that no client takes them all. */
+const FRACTION_OF_CONNECTION = 1 / 8;
 
 /**
- * Observes a streaming call, as metrics do. Called when the call begins.
+ * Observes a streaming call, as metrics do. Called when the call begins, or is refused.
  *
- * @returns called once, when the call ends, with its code, and with the reason if the service refused or ended the call
+ * @returns a function that is called once, when the call ends, with its code, and with the reason if the service refused or
+ *   ended the call
  */
 export type ObserveStreamingCall = (path: string) => (code: status, reason?: Reason) => void;
 
@@ -22,13 +23,16 @@ interface StreamingCall {
   readonly metadata: Metadata;
   readonly writableEnded: boolean;
   getPath(): string;
-  /** The connection. */
+  /** The id of the connection, which the service gives out in place of grpc-js's address (`unary-call.ts`). */
   getPeer(): string;
   once(event: 'cancelled', listener: () => void): unknown;
   emit(event: 'error', error: Partial<StatusObject>): boolean;
 }
 
-/** The open streaming calls, which are served by grpc-js's own handlers. */
+/**
+ * Counts, limits and observes the open streaming calls, and ends them when the server closes. The handlers of grpc-js serve
+ * them; unary calls are served elsewhere (`unary-call.ts`).
+ */
 export class StreamingCalls {
   readonly #observe: ObserveStreamingCall;
   readonly #limiter: Limiter;
@@ -37,7 +41,7 @@ export class StreamingCalls {
   /** @param most the most calls open at one time; default: 1,024 */
   constructor(observe: ObserveStreamingCall = () => () => undefined, most = MOST_CALLS) {
     this.#observe = observe;
-    this.#limiter = new Limiter('streaming calls', most, most * PART_OF_CONNECTION);
+    this.#limiter = new Limiter('streaming calls', most, most * FRACTION_OF_CONNECTION);
   }
 
   /**
@@ -49,13 +53,15 @@ export class StreamingCalls {
   begin(call: StreamingCall, failureBeyondLimit: () => Failure<CallReason>): boolean {
     const peer = call.getPeer();
     const full = !this.#limiter.acquire(peer);
+    // A refused call is observed as well.
     const onEnd = this.#observe(call.getPath());
-    this.#open.set(call, (...end) => {
+    this.#open.set(call, (code, reason) => {
       if (!full) this.#limiter.release(peer);
-      onEnd(...end);
+      onEnd(code, reason);
     });
 
-    // grpc-js emits this event at the end of every call. The stream has ended only if the server ended the call.
+    // grpc-js emits this event at the end of every call. The stream has ended only if its handler has ended it, which both
+    // handlers (`health.ts`, `reflection.ts`) do without an error, or `#fail`, after which `#end` does nothing.
     call.once('cancelled', () => {
       this.#end(call, call.writableEnded ? status.OK : status.CANCELLED);
     });
@@ -77,9 +83,11 @@ export class StreamingCalls {
     const requestId = requestIdOf(call.metadata.get(REQUEST_ID)[0]);
     const { code, details, trailers } = statusReply(failure, requestId);
     this.#end(call, code, failure.reason);
+    // grpc-js sends the status of an emitted error.
     call.emit('error', { code, details, metadata: trailers });
   }
 
+  /** Notes that a call has ended. Does nothing for a call that has ended already. */
   #end(call: StreamingCall, code: status, reason?: Reason): void {
     const onEnd = this.#open.get(call);
     this.#open.delete(call);
