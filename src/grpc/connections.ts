@@ -10,13 +10,11 @@ import { Server as TlsServer } from 'node:tls';
 import { HEAD_MAX_BYTES } from '../calls/call.js';
 import type { Limits } from '../settings/config.js';
 import { Connection, type ConnectionTimes, StreamCount } from './connection.js';
-import { StreamShare } from './stream-share.js';
+import { StreamLimits, type StreamLimitsOptions } from './stream-limits.js';
 
 /** Every tenth check is also a sweep, which ends whatever is overdue on any connection. */
 const CHECKS_PER_SWEEP = 10;
-/** The announced limits of all connections may add up to this many times `mostStreams`, since few are busy at once. */
-const OVERBOOKING_FACTOR = 3;
-/** Client errors for which the server ends a session. Other codes are socket errors, or ends by the client. */
+/** Client errors for which the server ends a session. Other codes mean a socket error, or that the client closed. */
 const CLIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
   'ERR_HTTP2_ERROR',
   'ERR_HTTP2_TOO_MANY_INVALID_FRAMES',
@@ -25,26 +23,9 @@ const CLIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
 const HEADER_BYTES = 32;
 
 interface ConnectionsOptions
-  extends ConnectionTimes, Pick<Limits, 'maxConnections' | 'maxStreams' | 'grpcIdleMs' | 'deadlineMs'> {
-  /** The streams that all busy connections share, so that calls wait at their clients rather than here. */
-  readonly sharedStreams: number;
-  /** The most streams that may be open at once on all connections together; further ones are refused. */
-  readonly mostStreams: number;
+  extends ConnectionTimes, StreamLimitsOptions, Pick<Limits, 'maxConnections' | 'grpcIdleMs' | 'deadlineMs'> {
   /** Called with the reason when the server ends a connection because of a client's error. Default: not called. */
   readonly onError?: ((reason: string) => void) | undefined;
-}
-
-/**
- * The connections with unary calls in progress or lately, and the new connections, as a check finds them. A call is at
- * work unless it waits for its client; a connection is busy if it has had more than a few calls at work at once
- * (`connection.ts`).
- */
-interface ConnectionsByLoad {
-  readonly busy: ReadonlySet<Connection>;
-  /** Connections with few calls, and new connections; none of them is busy. */
-  readonly quiet: ReadonlySet<Connection>;
-  /** How many calls of the quiet connections are at work. */
-  readonly quietStreams: number;
 }
 
 /** The connections of an HTTP/2 server. Limits their number, streams and time, and closes them. */
@@ -55,13 +36,8 @@ export class Connections {
   readonly #open = new Set<Connection>();
   /** By session. `undefined` is never added: so a stream whose session has ended is found to have no connection. */
   readonly #ofSession = new Map<Http2Session | undefined, Connection>();
-  /** Connections on which a unary call is in progress, or was lately. */
-  readonly #withCalls = new Set<Connection>();
-  /** How many connections were busy at the last check. */
-  #busy = 0;
-  /** New connections: until a check has announced a share to them, they have the share that they began with. */
-  readonly #arrived = new Set<Connection>();
-  readonly #share: StreamShare;
+  readonly #limits: StreamLimits;
+  /** The open streams of all connections. */
   readonly #streams = new StreamCount();
   readonly #timer: NodeJS.Timeout;
   #checks = 0;
@@ -70,10 +46,7 @@ export class Connections {
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
-    this.#share = new StreamShare(options.maxStreams, {
-      busy: options.sharedStreams,
-      open: OVERBOOKING_FACTOR * options.mostStreams,
-    });
+    this.#limits = new StreamLimits(this.#open, options);
     this.#timer = setInterval(() => {
       this.#check();
     }, options.checkMs).unref();
@@ -98,8 +71,8 @@ export class Connections {
       awaitingSession = this.#accept(socket);
     });
 
-    // Node's own connection listener creates the session, so the session belongs to the connection just accepted. If TLS
-    // has negotiated another protocol, there is no session, and the next connection takes the place of this connection.
+    // Node's own connection listener creates the session, so 'session' follows synchronously. If TLS has negotiated another
+    // protocol, no session follows; then the next connection overwrites `awaitingSession`.
     listener.prependListener('session', (session) => {
       if (awaitingSession !== undefined) this.#begin(awaitingSession, session);
       awaitingSession = undefined;
@@ -115,8 +88,7 @@ export class Connections {
     this.#open.add(connection);
     socket.once('close', () => {
       this.#open.delete(connection);
-      this.#withCalls.delete(connection);
-      this.#arrived.delete(connection);
+      this.#limits.remove(connection);
       connection.release();
       if (this.#open.size === 0) this.#onEmpty?.();
     });
@@ -124,11 +96,7 @@ export class Connections {
   }
 
   #begin(connection: Connection, session: ServerHttp2Session): void {
-    // Counted as busy: many connections that arrive at once may all become busy before the next check.
-    this.#arrived.add(connection);
-    const share = this.#share.forNew(this.#busy + this.#arrived.size, this.#open.size);
-    connection.begin(session, share);
-
+    connection.begin(session, this.#limits.add(connection));
     this.#ofSession.set(session, connection);
     session.once('close', () => this.#ofSession.delete(session));
     // The handshake completed after the other connections had been told to end.
@@ -136,19 +104,21 @@ export class Connections {
   }
 
   /**
-   * Accepts the new stream of a unary call, or resets it: with REFUSED_STREAM if too many are open, with
-   * ENHANCE_YOUR_CALM if its head is too long.
+   * Accepts the new stream of a unary call, or resets it: with REFUSED_STREAM if its connection has ended or too many
+   * streams are open, with ENHANCE_YOUR_CALM if its head is too long.
    *
    * @param rawHeaders its head: alternating names and values
-   * @returns the connection of a stream that was accepted
+   * @returns the connection of a stream that was accepted; undefined if it was reset, here or by its client
    */
   acceptCall(stream: ServerHttp2Stream, rawHeaders: readonly string[]): Connection | undefined {
-    const connection = this.#connectionOf(stream);
+    const connection = this.#connectionOrReset(stream);
     if (connection === undefined) return undefined;
 
+    // Counted before its head is checked: the stream takes up memory until it has closed.
     connection.addCall(stream, clock());
-    this.#withCalls.add(connection);
-    return acceptHead(stream, rawHeaders) ? connection : undefined;
+    this.#limits.noteCall(connection);
+    resetIfHeadTooLong(stream, rawHeaders);
+    return stream.closed ? undefined : connection;
   }
 
   /**
@@ -161,17 +131,18 @@ export class Connections {
     rawHeaders: readonly string[],
     requestMs: number,
   ): Connection | undefined {
-    const connection = this.#connectionOf(stream);
+    const connection = this.#connectionOrReset(stream);
     if (connection === undefined) return undefined;
 
     connection.addStreamingCall(stream, clock(), requestMs);
-    return acceptHead(stream, rawHeaders) ? connection : undefined;
+    resetIfHeadTooLong(stream, rawHeaders);
+    return stream.closed ? undefined : connection;
   }
 
-  /** The connection of a new stream; undefined, with the stream reset, if it has ended or there are too many streams. */
-  #connectionOf(stream: ServerHttp2Stream): Connection | undefined {
+  /** The connection of a new stream. If it has ended, or too many streams are open, resets the stream: then undefined. */
+  #connectionOrReset(stream: ServerHttp2Stream): Connection | undefined {
     const connection = this.#ofSession.get(stream.session);
-    if (connection !== undefined && this.#streams.count < this.#options.mostStreams) return connection;
+    if (connection !== undefined && this.#streams.count < this.#options.mostStreamsOfAll) return connection;
 
     stream.close(constants.NGHTTP2_REFUSED_STREAM);
     return undefined;
@@ -200,66 +171,17 @@ export class Connections {
 
   #check(): void {
     const now = clock();
-    this.#announceShares(this.#byLoad(now));
+    this.#limits.update(now);
     this.#checks = (this.#checks + 1) % CHECKS_PER_SWEEP;
     // While the server closes, every check is a sweep, since `close` waits for the last connection.
     if (this.#checks === 0 || this.#isClosing)
       for (const connection of this.#open) connection.endOverdue(now);
   }
-
-  /** Samples the calls of each connection, and tells the busy connections from the quiet ones. */
-  #byLoad(now: number): ConnectionsByLoad {
-    const busy = new Set<Connection>();
-    const quiet = new Set<Connection>();
-    let quietStreams = 0;
-    for (const connection of this.#withCalls) {
-      const calls = connection.sampleCalls(now);
-      if (calls === undefined) this.#withCalls.delete(connection);
-      else if (calls.busy) busy.add(connection);
-      else {
-        quiet.add(connection);
-        quietStreams += calls.atWork;
-      }
-    }
-
-    // A new connection may be busy already.
-    for (const connection of this.#arrived) if (!busy.has(connection)) quiet.add(connection);
-    return { busy, quiet, quietStreams };
-  }
-
-  /** Announces its share to each busy or quiet connection. All others keep theirs, unless it has become too large. */
-  #announceShares({ busy, quiet, quietStreams }: ConnectionsByLoad): void {
-    this.#busy = busy.size;
-    const busyShare = this.#share.forBusy(busy.size, quietStreams);
-    const mostOfNotBusy = this.#share.forNotBusy(this.#open.size);
-
-    for (const connection of busy) this.#announce(connection, busyShare);
-    for (const connection of quiet) this.#announce(connection, Math.min(busyShare, mostOfNotBusy));
-
-    // No connection was ever announced more than `maxStreams`, so none can be above this limit.
-    if (mostOfNotBusy >= this.#options.maxStreams) return;
-    for (const connection of this.#open)
-      if (!busy.has(connection)) connection.lowerMaxConcurrentStreams(mostOfNotBusy);
-  }
-
-  #announce(connection: Connection, share: number): void {
-    // Not while the client has yet to acknowledge the last limit; the next check tries again.
-    if (connection.setMaxConcurrentStreams(share)) this.#arrived.delete(connection);
-  }
 }
 
-/**
- * Resets a new stream if its head is too long. The stream is counted already: it takes up memory until it has closed.
- *
- * @returns whether the stream may be used
- */
-function acceptHead(stream: ServerHttp2Stream, rawHeaders: readonly string[]): boolean {
-  // Its client has reset it right after the head.
-  if (stream.closed) return false;
-  if (!isTooLong(rawHeaders)) return true;
-
-  stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-  return false;
+/** Leaves alone a stream that its client has already reset. */
+function resetIfHeadTooLong(stream: ServerHttp2Stream, rawHeaders: readonly string[]): void {
+  if (!stream.closed && isTooLong(rawHeaders)) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
 }
 
 /**

@@ -115,8 +115,8 @@ export async function startGrpcServer(options: GrpcServerOptions): Promise<GrpcS
     ...limits,
     ...times,
     // As many calls of one caller may wait (decision 21).
-    sharedStreams: limits.maxWaitingCalls / 2,
-    mostStreams: STREAMS_PER_CALL * limits.maxCalls,
+    mostStreamsOfBusy: limits.maxWaitingCalls / 2,
+    mostStreamsOfAll: STREAMS_PER_CALL * limits.maxCalls,
     onError: options.onConnectionError,
   });
 

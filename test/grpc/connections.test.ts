@@ -306,7 +306,7 @@ it('a session that its client resets before it has acknowledged the settings is 
   // Whether something is freed shows only after a collection. Contexts made after the flag was set have `gc`.
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
-  const connections = new Connections({ ...LIMITS, ...FAST_TIMES, sharedStreams: 8, mostStreams: 8 });
+  const connections = new Connections({ ...LIMITS, ...FAST_TIMES, mostStreamsOfBusy: 8, mostStreamsOfAll: 8 });
   const listener = createServer();
   onTestFinished(() => {
     listener.close();
@@ -340,7 +340,7 @@ it('nothing keeps the process running once all connections are closed', async ()
   const checkMs = 1_234;
   const graceMs = 54_321;
   const timers = watchTimers(checkMs, graceMs);
-  const options = { ...LIMITS, ...FAST_TIMES, checkMs, sharedStreams: 8, mostStreams: 8 };
+  const options = { ...LIMITS, ...FAST_TIMES, checkMs, mostStreamsOfBusy: 8, mostStreamsOfAll: 8 };
   await new Connections(options).close(graceMs);
   expect(timers()).toEqual({ set: 2, left: 0 });
 });
