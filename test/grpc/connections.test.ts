@@ -306,7 +306,12 @@ it('a session that its client resets before it has acknowledged the settings is 
   // Whether something is freed shows only after a collection. Contexts made after the flag was set have `gc`.
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
-  const connections = new Connections({ ...LIMITS, ...FAST_TIMES, mostStreamsOfBusy: 8, mostStreamsOfAll: 8 });
+  const connections = new Connections({
+    ...LIMITS,
+    ...FAST_TIMES,
+    mostStreamsOfBusy: 8,
+    mostStreamsOfAll: 8,
+  });
   const listener = createServer();
   onTestFinished(() => {
     listener.close();
