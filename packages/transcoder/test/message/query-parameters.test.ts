@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 import { bindingsOf } from '../../src/template/binding.js';
 import type { FieldViolation } from '../../src/failures/failure.js';
-import { type QueryParameter, queryParameters } from '../../src/message/request-message.js';
+import { type QueryParameter, queryParameters } from '../../src/message/query-parameters.js';
 import { StrictJson } from '../../src/json/json-input.js';
 import { Violations } from '../../src/json/violations.js';
 import { firstOf, methodOf, registry } from '../support/library-contract.js';
