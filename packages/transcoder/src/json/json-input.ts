@@ -2,7 +2,6 @@ import {
   type DescEnum,
   type DescField,
   type DescMessage,
-  type DescOneof,
   fromJson,
   type Message,
   type Registry,
@@ -19,25 +18,30 @@ import { fieldsByName, takesNull } from '../fields/message-fields.js';
 import { lenientMessageForms, messageForms } from '../fields/text-form.js';
 import { scalarValue, type ValueType } from '../fields/text-value.js';
 import type { ReadingOptions } from './json-options.js';
+import { NamesSoFar, rivalDescription } from './rivals.js';
 import { type PlainJson, plainValue, refuse, refuseFlaws, refuseKind } from './sent-value.js';
 import { type Filling, structFillings } from './struct-json.js';
 import { Violations } from './violations.js';
 
 /**
- * Converts a JSON value of one type to the value that reflection takes. What is wrong inside the value is added to `found`.
+ * Converts a JSON value of one type to the value that reflection takes. What is wrong inside the value is added to `violations`.
  * If the value is wrong as a whole, the reader returns undefined or throws, or returns a value that reflection refuses;
- * `readValue` treats all three alike.
+ * `readValue` treats all three alike. A reader that enters a part of the value leaves it before it throws.
+ *
+ * @param json is plain, as `readValue` makes it: in place of what was sent (`SentJson`), it has no long number or flawed text.
+ *   What is inside it may still be such.
  */
-type Reader = (json: PlainJson, found: Violations) => unknown;
+type Reader = (json: PlainJson, violations: Violations) => unknown;
 
-/** Reads a JSON value into a field of a message, and adds what is wrong to `found`. */
-type FieldReader = (target: ReflectMessage, json: SentJson, found: Violations) => void;
+/** Reads a JSON value into a field of a message, and adds what is wrong to `violations`. Never throws. */
+type FieldReader = (target: ReflectMessage, json: SentJson, violations: Violations) => void;
 
-/** A field as a member of a JSON object. */
-interface Member {
+/** A field that a JSON object may give, with what reading it takes. */
+interface FieldEntry {
   readonly field: DescField;
+  /** Whether null is a value of the field. Otherwise it says that the field is unset. */
   readonly takesNull: boolean;
-  /** Whether an object may have another member with which this member is not allowed. */
+  /** Whether the object may also give a field that is not allowed beside this one, or the same field under another name. */
   readonly mayHaveRival: boolean;
   readonly read: FieldReader;
 }
@@ -50,19 +54,24 @@ const IGNORED = Symbol('ignored');
 /**
  * Reads ProtoJSON, more strictly than `fromJson` does: text in numbers, times, durations, field masks and bytes must
  * follow the exact grammar, a time must exist in the calendar, a map key has one form, and an Any holds nothing beside
- * its message. Integers may be written in every form of a number. A name stands for one field: that with this JSON name or,
- * if there is none, that with this proto name.
+ * its message. Integers may be written in every form of a number, such as `1e3`. A name stands for one field: that with
+ * this JSON name or, if there is none, that with this proto name.
  *
  * Each value is read once. What is wrong is added to the violations, and the reader goes on with the next value, until
- * there are as many as a response shows. The message then is only good for finding more of them.
+ * there are as many as a response shows. A message with violations lacks what was wrong: it only serves to find further
+ * ones, for example in path and query.
  */
 export class StrictJson {
   readonly #registry: Registry;
   readonly #lenient: boolean;
   readonly #ignoresUnknown: boolean;
   readonly #readers = new Map<DescMessage, Reader>();
-  readonly #members = new Map<DescField, Member>();
+  readonly #entries = new Map<DescField, FieldEntry>();
 
+  /**
+   * @param options With `ignoreUnknown`, unknown fields and unknown names of enum values are ignored. With `lenient`, names in
+   *   field masks may be in snake_case. Default: neither.
+   */
   constructor(registry: Registry, { ignoreUnknown = false, lenient = false }: ReadingOptions = {}) {
     this.#registry = registry;
     this.#lenient = lenient;
@@ -71,207 +80,195 @@ export class StrictJson {
 
   /** @throws HttpFailure `REQUEST_MALFORMED` if the value is not the ProtoJSON form of the message */
   read(message: DescMessage, json: SentJson): Message {
-    const found = new Violations();
-    const read = this.readMessage(message, json, found);
-    if (found.count > 0) throw invalidFields(found);
-    return read.message;
+    const violations = new Violations();
+    const result = this.readMessage(message, json, violations);
+    if (violations.count > 0) throw invalidFields(violations);
+    return result.message;
   }
 
   /** The message that a value stands for; an empty message if the value is wrong as a whole. */
-  readMessage(message: DescMessage, json: SentJson, found: Violations): ReflectMessage {
-    let read = reflect(message);
-    readValue({ message }, this.#readerOf(message), json, found, (value) => {
-      read = value as ReflectMessage;
+  readMessage(message: DescMessage, json: SentJson, violations: Violations): ReflectMessage {
+    let result = reflect(message);
+    readValue({ message }, this.#readerOf(message), json, violations, (value) => {
+      result = value as ReflectMessage;
     });
-    return read;
+    return result;
   }
 
   /**
    * Sets a field of a message, or adds to a repeated field. Null leaves the field as it is, unless null is a value of
    * the field.
    */
-  readField(target: ReflectMessage, field: DescField, json: SentJson, found: Violations): void {
-    readMember(target, this.#memberFor(field), json, found);
+  readField(target: ReflectMessage, field: DescField, json: SentJson, violations: Violations): void {
+    readEntry(target, this.#entryOf(field), json, violations);
   }
 
-  #memberFor(field: DescField): Member {
-    let member = this.#members.get(field);
-    if (member === undefined) {
+  #entryOf(field: DescField): FieldEntry {
+    let entry = this.#entries.get(field);
+    if (entry === undefined) {
       const { jsonName, name, oneof } = field;
-      member = {
+      entry = {
         field,
         takesNull: takesNull(field),
         mayHaveRival: oneof !== undefined || jsonName !== name,
         read: this.#fieldReader(field),
       };
-      this.#members.set(field, member);
+      this.#entries.set(field, entry);
     }
-    return member;
+    return entry;
   }
 
   #readerOf(message: DescMessage): Reader {
     let reader = this.#readers.get(message);
     if (reader === undefined) {
-      reader = this.#compile(message);
+      reader = this.#makeReader(message);
       this.#readers.set(message, reader);
     }
     return reader;
   }
 
-  #compile(message: DescMessage): Reader {
-    if (isAny(message)) return (json, found) => this.#any(message, json, found);
+  #makeReader(message: DescMessage): Reader {
+    if (isAny(message)) return (json, violations) => this.#readAny(message, json, violations);
     if (isWrapperDesc(message)) return wrapperReader(message);
     const fill = structFillings.get(message.typeName);
-    if (fill !== undefined) return (json, found) => filledMessage(reflect(message), fill, json, found);
-    const form = (this.#lenient ? lenientMessageForms : messageForms).get(message.typeName);
-    if (form === undefined) return this.#objectReader(message);
+    if (fill !== undefined) return structReader(message, fill);
+    const textForm = (this.#lenient ? lenientMessageForms : messageForms).get(message.typeName);
+    if (textForm === undefined) return this.#objectReader(message);
     return (json) => {
-      const text = typeof json === 'string' ? form(json) : undefined;
+      const text = typeof json === 'string' ? textForm(json) : undefined;
       return text === undefined ? undefined : reflect(message, fromJson(message, text));
     };
   }
 
   /** The reader of a message whose JSON form is an object of its fields. */
   #objectReader(message: DescMessage): Reader {
-    const members = new Map(
-      [...fieldsByName(message)].map(([name, field]) => [name, this.#memberFor(field)] as const),
+    const entries = new Map(
+      [...fieldsByName(message)].map(([name, field]) => [name, this.#entryOf(field)] as const),
     );
-    return (json, found) => {
+    return (json, violations) => {
       if (!isObject(json)) return undefined;
       const target = reflect(message);
-      let names: NamesSoFar | undefined;
+      let namesSoFar: NamesSoFar | undefined;
       for (const name of Object.keys(json)) {
-        if (found.isFull) break;
+        if (violations.isFull) break;
         const value = json[name] as SentJson;
-        const member = members.get(name);
-        if (member === undefined) {
-          this.#readUnknown(name, value, found);
+        const entry = entries.get(name);
+        if (entry === undefined) {
+          this.#readUnknown(name, value, violations);
           continue;
         }
-        if (member.mayHaveRival) names ??= new NamesSoFar();
-        const rival = names?.rivalOf(member, name, value);
-        if (rival === undefined) readMember(target, member, value, found);
-        else refuseBoth(found, member.field, rival);
+        if (entry.mayHaveRival) namesSoFar ??= new NamesSoFar();
+        const rival = namesSoFar?.noteAndFindRival(entry.field, name, isUnset(entry, value));
+        if (rival === undefined) readEntry(target, entry, value, violations);
+        else refuseBoth(violations, entry.field, rival);
       }
       return target;
     };
   }
 
-  #readUnknown(name: string, json: SentJson, found: Violations): void {
-    found.enter('key', name);
-    if (this.#ignoresUnknown || isTextFlaw(json)) refuseFlaws(json, found);
-    else found.add(() => `Must be a known field; got ${quote(name)}.`);
-    found.leave();
+  /**
+   * Refuses an unknown field, or ignores it. The value of an ignored field must still be well-formed. A value that is itself
+   * a flaw in the text is reported as such, not as an unknown field.
+   */
+  #readUnknown(name: string, json: SentJson, violations: Violations): void {
+    violations.enter('key', name);
+    if (this.#ignoresUnknown || isTextFlaw(json)) refuseFlaws(json, violations);
+    else violations.add(() => `Must be a known field; got ${quote(name)}.`);
+    violations.leave();
   }
 
   #fieldReader(field: DescField): FieldReader {
-    const read = this.#valueReader(field);
-    if (field.fieldKind === 'list') return listReader(field, read);
-    if (field.fieldKind === 'map') return mapReader(field, read);
-    return (target, json, found) => {
-      readValue(field, read, json, found, (value) => {
+    const reader = this.#valueReader(field);
+    if (field.fieldKind === 'list') return listReader(field, reader);
+    if (field.fieldKind === 'map') return mapReader(field, reader);
+    return (target, json, violations) => {
+      readValue(field, reader, json, violations, (value) => {
         target.set(field, value);
       });
     };
   }
 
+  /** The reader of a field that is not repeated, or of one item or value of a repeated or map field. */
   #valueReader({ enum: type, message, scalar }: DescField): Reader {
-    // Looked up at each use, since a message may contain itself.
-    if (message !== undefined) return (json, found) => this.#readerOf(message)(json, found);
+    // The reader of the message is made only when there is a value: a message may contain itself.
+    if (message !== undefined) return (json, violations) => this.#readerOf(message)(json, violations);
     return type === undefined ? (json) => scalarValue(scalar, json) : this.#enumReader(type);
   }
 
   #enumReader(type: DescEnum): Reader {
+    // As in `fromJson`, the proto name of a value wins over an equal JSON name of another.
     const numbers = new Map([
       ...type.values.map(({ jsonName, number }) => [jsonName, number] as const),
       ...type.values.map(({ name, number }) => [name, number] as const),
     ]);
-    const hasNull = type.typeName === 'google.protobuf.NullValue';
+    const isNullValue = type.typeName === 'google.protobuf.NullValue';
     return (json) => {
       if (typeof json === 'string') return numbers.get(json) ?? (this.#ignoresUnknown ? IGNORED : undefined);
-      return json === null && hasNull ? 0 : scalarValue(ScalarType.INT32, json);
+      return json === null && isNullValue ? 0 : scalarValue(ScalarType.INT32, json);
     };
   }
 
-  #any(any: DescMessage, json: PlainJson, found: Violations): ReflectMessage | undefined {
+  #readAny(any: DescMessage, json: PlainJson, violations: Violations): ReflectMessage | undefined {
     if (!isObject(json)) return undefined;
     const target = reflect(any);
     if (Object.keys(json).length === 0) return target;
     const type = typeInAny(this.#registry, json);
-    const value = type === undefined ? bytesOfAny(json) : this.#contentOfAny(type, json, found);
+    // The message of an unknown type is sent as its bytes, in base64.
+    const value = type === undefined ? bytesOfAny(json) : this.#contentOfAny(type, json, violations);
     if (value === undefined) return undefined;
     Object.assign(target.message as Any, { typeUrl: json['@type'], value });
     return target;
   }
 
   /**
-   * The binary form of the message in an Any. The JSON form of an Any holds the fields of the message beside "@type" or,
-   * for a message whose JSON form is not an object of its fields, the whole message as "value". An Empty may have either.
+   * The binary form of the message in an Any. In the JSON form of the Any, the fields of the message stand beside "@type".
+   * If the JSON form of the message is not an object of its fields, it stands beside "@type" as "value". An Empty may be
+   * written in both ways.
    *
    * @param any the JSON form of the Any.
-   * @returns undefined if that is neither.
+   * @returns undefined if the message should stand there as "value", and does not, or not alone.
    */
-  #contentOfAny(message: DescMessage, any: SentObject, found: Violations): Uint8Array | undefined {
+  #contentOfAny(message: DescMessage, any: SentObject, violations: Violations): Uint8Array | undefined {
     const fields = { ...any };
     delete fields['@type'];
     const hasOnlyValue = Object.keys(fields).every((key) => key === 'value');
     const value = hasOnlyValue ? memberOf(fields, 'value') : undefined;
-    const countBefore = found.count;
+    const countBefore = violations.count;
 
     let content: ReflectMessage;
     if (hasCustomJsonRepresentation(message)) {
       if (value === undefined) return undefined;
-      found.enter('field', 'value');
-      content = this.readMessage(message, value, found);
-      found.leave();
+      violations.enter('field', 'value');
+      content = this.readMessage(message, value, violations);
+      violations.leave();
     } else {
-      const isWrapped = message.typeName === 'google.protobuf.Empty' && isObject(value);
-      content = this.readMessage(message, isWrapped ? value : fields, found);
+      const hasEmptyAsValue = message.typeName === 'google.protobuf.Empty' && isObject(value);
+      content = this.readMessage(message, hasEmptyAsValue ? value : fields, violations);
     }
 
-    // A message with violations may have no binary form.
-    return found.count > countBefore ? NO_BYTES : toBinary(message, content.message);
+    // A message with violations may have no binary form, and is not sent.
+    return violations.count > countBefore ? NO_BYTES : toBinary(message, content.message);
   }
 }
 
 const NO_BYTES = new Uint8Array();
 
-/** The names under which a JSON object has fields, and members of oneofs, up to the member that is being read. */
-class NamesSoFar {
-  readonly #names = new Map<DescField | DescOneof, string>();
-
-  /**
-   * The name under which the object already has the same field, or another member of its oneof; undefined if it has
-   * neither. Notes that it has the field from now on.
-   *
-   * @param name the name under which the object has the field.
-   */
-  rivalOf({ field, takesNull: hasNull }: Member, name: string, value: SentJson): string | undefined {
-    // A null that is no value of the field gives its oneof nothing.
-    const oneof = value === null && !hasNull ? undefined : field.oneof;
-    const rival = this.#names.get(field) ?? (oneof && this.#names.get(oneof));
-    this.#names.set(field, name);
-    if (oneof !== undefined) this.#names.set(oneof, name);
-    return rival;
-  }
+/** Whether a value says only that the field is unset. */
+function isUnset(entry: FieldEntry, json: SentJson): boolean {
+  return json === null && !entry.takesNull;
 }
 
-function refuseBoth(found: Violations, { name }: DescField, rival: string): void {
-  found.enter('field', name);
-  found.add(() => rivalDescription(rival));
-  found.leave();
+function readEntry(target: ReflectMessage, entry: FieldEntry, json: SentJson, violations: Violations): void {
+  if (isUnset(entry, json)) return;
+  violations.enter('field', entry.field.name);
+  entry.read(target, json, violations);
+  violations.leave();
 }
 
-/** Describes the violation of a field that is not allowed beside another. @param rival the name of the other, as sent */
-export function rivalDescription(rival: string): string {
-  return `Must be given without "${rival}"; got both.`;
-}
-
-function readMember(target: ReflectMessage, member: Member, json: SentJson, found: Violations): void {
-  if (json === null && !member.takesNull) return;
-  found.enter('field', member.field.name);
-  member.read(target, json, found);
-  found.leave();
+function refuseBoth(violations: Violations, { name }: DescField, rival: string): void {
+  violations.enter('field', name);
+  violations.add(() => rivalDescription(rival));
+  violations.leave();
 }
 
 /**
@@ -282,61 +279,63 @@ function readMember(target: ReflectMessage, member: Member, json: SentJson, foun
  */
 function readValue(
   type: ValueType,
-  read: Reader,
+  reader: Reader,
   json: SentJson,
-  found: Violations,
+  violations: Violations,
   put: (value: unknown) => void,
 ): void {
   const plain = plainValue(type, json);
   try {
-    const value = plain === undefined ? undefined : read(plain, found);
-    if (value === undefined) refuse(found, type, json);
+    const value = plain === undefined ? undefined : reader(plain, violations);
+    if (value === undefined) refuse(violations, type, json);
     else if (value !== IGNORED) put(value);
   } catch {
-    refuse(found, type, json);
+    // Reflection, `fromJson` and `toBinary` throw for a value that does not fit its type.
+    refuse(violations, type, json);
   }
 }
 
-function listReader(field: Extract<DescField, { fieldKind: 'list' }>, read: Reader): FieldReader {
-  return (target, json, found) => {
+function listReader(field: Extract<DescField, { fieldKind: 'list' }>, itemReader: Reader): FieldReader {
+  return (target, json, violations) => {
     if (!Array.isArray(json)) {
-      refuseKind(found, 'an array', json);
+      refuseKind(violations, 'an array', json);
       return;
     }
     const list = target.get(field);
     const put = (value: unknown): void => {
       list.add(value);
     };
-    for (let index = 0; index < json.length && !found.isFull; index += 1) {
-      found.enter('item', index);
-      readValue(field, read, json[index] as SentJson, found, put);
-      found.leave();
+    for (let index = 0; index < json.length && !violations.isFull; index += 1) {
+      violations.enter('item', index);
+      readValue(field, itemReader, json[index] as SentJson, violations, put);
+      violations.leave();
     }
   };
 }
 
-function mapReader(field: MapField, read: Reader): FieldReader {
-  return (target, json, found) => {
+function mapReader(field: MapField, valueReader: Reader): FieldReader {
+  return (target, json, violations) => {
     if (!isObject(json)) {
-      refuseKind(found, 'an object', json);
+      refuseKind(violations, 'an object', json);
       return;
     }
     const map = target.get(field);
     for (const key of Object.keys(json)) {
-      if (found.isFull) return;
-      found.enter('item', key);
-      readValue(field, read, json[key] as SentJson, found, (value) => {
+      if (violations.isFull) return;
+      violations.enter('item', key);
+      readValue(field, valueReader, json[key] as SentJson, violations, (value) => {
+        // Only here, after the value: if that is refused or ignored, its key is not looked at.
         const mapKey = mapKeyOf(field.mapKey, key);
-        if (mapKey === undefined) refuseKey(found, field, key);
+        if (mapKey === undefined) refuseKey(violations, field, key);
         else map.set(mapKey, value);
       });
-      found.leave();
+      violations.leave();
     }
   };
 }
 
-function refuseKey(found: Violations, { mapKey }: MapField, key: string): void {
-  found.add(() => `Must have ${allowedScalar(mapKey)} as its key; got ${quote(key)}.`);
+function refuseKey(violations: Violations, { mapKey }: MapField, key: string): void {
+  violations.add(() => `Must have ${allowedScalar(mapKey)} as its key; got ${quote(key)}.`);
 }
 
 function wrapperReader(message: DescMessage): Reader {
@@ -350,21 +349,24 @@ function wrapperReader(message: DescMessage): Reader {
   };
 }
 
-function filledMessage(
-  target: ReflectMessage,
-  fill: Filling,
-  json: PlainJson,
-  found: Violations,
-): ReflectMessage | undefined {
-  return fill(target.message, json, found) ? target : undefined;
+function structReader(message: DescMessage, fill: Filling): Reader {
+  return (json, violations) => {
+    const target = reflect(message);
+    return fill(target.message, json, violations) ? target : undefined;
+  };
 }
+
+const booleans: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['false', false],
+]);
 
 // Each number has only one form, so that no two keys are equal.
 const INTEGER_KEY = /^(?:0|-?[1-9][0-9]*)$/;
 
-/** The key of a map, as reflection takes it; undefined, or a text that reflection refuses, if it is not of the type. */
+/** The key of a map, as reflection takes it; undefined if it is not of the type. */
 function mapKeyOf(type: MapField['mapKey'], key: string): unknown {
   if (type === ScalarType.STRING) return key;
-  if (type === ScalarType.BOOL) return key === 'true' || (key === 'false' ? false : undefined);
+  if (type === ScalarType.BOOL) return booleans.get(key);
   return INTEGER_KEY.test(key) ? scalarValue(type, key) : undefined;
 }

@@ -3,7 +3,7 @@ import type { ReflectMessage } from '@bufbuild/protobuf/reflect';
 import type { FieldViolation } from '../failures/failure.js';
 import { isObject, type SentJson } from '../fields/json-value.js';
 import { fieldsByName } from '../fields/message-fields.js';
-import { rivalDescription } from '../json/json-input.js';
+import { rivalDescription } from '../json/rivals.js';
 import type { FieldTarget } from '../template/binding.js';
 import { valueOfField } from './body-as-request.js';
 import { pathOf } from './field-texts.js';

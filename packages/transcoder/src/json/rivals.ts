@@ -1,0 +1,26 @@
+import type { DescField, DescOneof } from '@bufbuild/protobuf';
+
+/** The fields that a JSON object has given so far, by the name that it has for them, to find those that must not be given together. */
+export class NamesSoFar {
+  readonly #names = new Map<DescField | DescOneof, string>();
+
+  /**
+   * Notes that the object gives a field, and returns the name that conflicts, if any: another name of the same field, or
+   * that of another field of its oneof.
+   *
+   * @param name the name that the object has for the field.
+   * @param isUnset whether its value only says that the field is unset: then it conflicts with no other field of its oneof.
+   */
+  noteAndFindRival(field: DescField, name: string, isUnset: boolean): string | undefined {
+    const oneof = isUnset ? undefined : field.oneof;
+    const rival = this.#names.get(field) ?? (oneof && this.#names.get(oneof));
+    this.#names.set(field, name);
+    if (oneof !== undefined) this.#names.set(oneof, name);
+    return rival;
+  }
+}
+
+/** Describes the violation of a field that is not allowed beside another. @param rival the name of the other, as sent */
+export function rivalDescription(rival: string): string {
+  return `Must be given without "${rival}"; got both.`;
+}
