@@ -78,6 +78,7 @@ export function describe(options: DescriptionOptions): OpenApi {
     errors,
     security: methods ?? {},
     lenient: inForce.lenient,
+    events: inForce.events,
   });
   const paths = new Paths(
     operations,

@@ -94,7 +94,7 @@ export class ErrorResponses {
       ...Object.fromEntries(used.map((status) => [`Error${status}`, this.#response(status)] as const)),
       Error: {
         description: 'Any other failure; its `reason` says which.',
-        headers: { ...this.#headers.of(undefined), ...(this.#closed ? {} : unknown) },
+        headers: { ...this.#headers.uncached(), ...(this.#closed ? {} : unknown) },
         content: CONTENT,
       },
     };
@@ -106,7 +106,7 @@ export class ErrorResponses {
     const others = this.#closed ? '' : ', or a reason of the service';
     return {
       description: `${String(STATUS_CODES[status])}: ${reasons}${others}.`,
-      headers: { ...this.#headers.of(undefined), ...this.#headersOf(status) },
+      headers: { ...this.#headers.uncached(), ...this.#headersOf(status) },
       content: CONTENT,
     };
   }

@@ -1,5 +1,6 @@
 import type { DescField, DescMethod } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence as Presence, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
+import type { StreamEvents } from '../http/stream-formats.js';
 import type { Binding } from '../template/binding.js';
 import type { SuccessRule } from '../template/success-rules.js';
 import type { ContractComments } from './contract-comments.js';
@@ -7,7 +8,7 @@ import type { Security } from './description-options.js';
 import type { DescribedPath } from './described-paths.js';
 import type { ErrorResponses } from './error-responses.js';
 import { isRequired, type MessageSchemas } from './message-schemas.js';
-import type { Content, Operation, Response, Responses, Schema } from './open-api.js';
+import type { Content, Headers, Operation, Response, Responses, Schema } from './open-api.js';
 import type { Parameters } from './parameters.js';
 import { takenPaths } from './query-fields.js';
 import type { RequestHeaders } from './request-headers.js';
@@ -26,6 +27,7 @@ interface OperationParts {
   readonly security: NonNullable<Security['methods']>;
   /** Whether streams are written as grpc-gateway writes them. */
   readonly lenient: boolean;
+  readonly events: StreamEvents;
 }
 
 /** A binding for one HTTP method. */
@@ -33,21 +35,18 @@ interface DescribedBinding {
   readonly binding: Binding;
   /** The HTTP method of the binding, or one of those that its `*` stands for. */
   readonly verb: string;
-  /** Undefined for a plain 200. */
+  /** How a success differs from `PLAIN_SUCCESS`; undefined if it does not. */
   readonly rule: Partial<SuccessRule> | undefined;
   readonly path: DescribedPath;
   readonly operationId: string;
   readonly tag: string;
 }
 
-const STREAM =
-  'A message on each line, or as the data of each event; the stream ends with a line or an event `failure` if it fails, otherwise with an event `end`.';
-
 /** A body of any media type. */
 const BYTES: Content = { '*/*': { schema: { type: 'string', format: 'binary' } } };
 
-/** The rule of a plain 200. */
-const BARE: Partial<SuccessRule> = {};
+/** The rule of a method whose successes are 200 and must not be stored. */
+const PLAIN_SUCCESS: Partial<SuccessRule> = {};
 
 /** Describes the operations of bindings. */
 export class Operations {
@@ -57,25 +56,28 @@ export class Operations {
     this.#parts = parts;
   }
 
-  of({ binding, verb, rule = BARE, path, operationId, tag }: DescribedBinding): Operation {
+  of({ binding, verb, rule = PLAIN_SUCCESS, path, operationId, tag }: DescribedBinding): Operation {
     const { comments, parameters, requestHeaders, errors, security } = this.#parts;
     const { method } = binding;
     const summary = comments.summary(method);
-    const required = security[`${method.parent.typeName}.${method.name}`];
+    const ownSecurity = security[`${method.parent.typeName}.${method.name}`];
     const query = parameters.inQuery(binding);
     const texts = [comments.description(method), query.note].filter((text) => text !== '');
     const body = this.#requestBody(binding, verb);
-    const implied = [
-      ...(rule.creates === true || rule.caching !== undefined ? ['PRECONDITION_FAILED'] : []),
+
+    const takesPreconditions = rule.creates === true || rule.caching !== undefined;
+    const impliedReasons = [
+      ...(takesPreconditions ? ['PRECONDITION_FAILED'] : []),
       ...('requestBody' in body ? ['REQUEST_TOO_LARGE', 'CONTENT_TYPE_UNSUPPORTED'] : []),
     ];
+
     return {
       operationId,
       tags: [tag],
       summary: summary === '' ? wordsOf(method) : summary,
       ...descriptionKeyword(texts.join('\n\n')),
       ...(method.deprecated || method.parent.deprecated ? { deprecated: true } : {}),
-      ...(required === undefined ? {} : { security: required }),
+      ...(ownSecurity === undefined ? {} : { security: ownSecurity }),
       parameters: [
         ...parameters.inPath(path),
         ...query.parameters,
@@ -84,91 +86,115 @@ export class Operations {
       ...body,
       responses: {
         ...this.#successes(binding, rule),
-        ...errors.of(verb, new Set([...comments.reasons(method), ...implied])),
+        ...errors.of(verb, new Set([...comments.reasons(method), ...impliedReasons])),
       },
     };
   }
 
+  /** The keyword for the body of a request; none if it has no body. */
   #requestBody(binding: Binding, verb: string): Pick<Operation, 'requestBody'> {
     const { method, body } = binding;
     const { comments, schemas } = this.#parts;
-    const sent = body === '*' ? method.input : body;
     if (binding.takesBytes) return { requestBody: { required: false, content: BYTES } };
+    const bodyType = body === '*' ? method.input : body;
     // A binding for any HTTP method includes GET and HEAD, which have no body in OpenAPI.
-    if (sent === undefined || verb === 'GET' || verb === 'HEAD') return {};
-    const elsewhere = takenPaths(binding)
-      .filter(([first]) => body === '*' || first === sent.name)
+    if (bodyType === undefined || verb === 'GET' || verb === 'HEAD') return {};
+
+    // From the body on, which is the whole request message or one field of it.
+    const pathsOutsideBody = takenPaths(binding)
+      .filter(([first]) => body === '*' || first === bodyType.name)
       .map((path) => (body === '*' ? path : path.slice(1)));
-    const moved = new Set(elsewhere.map((path) => path.join('.')));
+    const content = schemas.body(bodyType, 'sent', schemas.bodyWithout(bodyType, pathsOutsideBody));
+
+    // Only a field of the body itself makes the body required, not a field of a message in it.
+    const fieldsOutsideBody = new Set(pathsOutsideBody.map((path) => path.join('.')));
     const mayBeEmpty =
-      sent.kind === 'message' &&
-      !hasCustomJsonRepresentation(sent) &&
-      !sent.fields.some((field) => isRequired(field) && !moved.has(field.name));
-    const content = schemas.body(sent, 'sent', schemas.bodyWithout(sent, elsewhere));
-    return { requestBody: { required: !mayBeEmpty, ...descriptionKeyword(comments.text(sent)), content } };
+      bodyType.kind === 'message' &&
+      !hasCustomJsonRepresentation(bodyType) &&
+      !bodyType.fields.some((field) => isRequired(field) && !fieldsOutsideBody.has(field.name));
+    const description = comments.text(bodyType);
+    return { requestBody: { required: !mayBeEmpty, ...descriptionKeyword(description), content } };
   }
 
   /** The responses to successful calls, by the same rule that the transcoder follows. */
   #successes(binding: Binding, rule: Partial<SuccessRule>): Responses {
     const { method, responseBody } = binding;
-    const { responseHeaders: all, schemas } = this.#parts;
-    const headers = { ...all.ofFields(method), ...all.of(rule.caching) };
+    const { responseHeaders, schemas } = this.#parts;
+    const isUnary = method.methodKind === 'unary';
+    const headers = isUnary
+      ? { ...responseHeaders.forRequestFields(method), ...responseHeaders.forCaching(rule.caching) }
+      : { ...responseHeaders.forRequestFields(method), ...responseHeaders.forStream() };
+
     if (binding.givesBytes) {
-      const unary = method.methodKind === 'unary';
-      const others = unary ? headers : { ...all.ofFields(method), ...all.ofStream() };
-      return { 200: { description: 'Success.', headers: { ...others, ...all.ofBytes() }, content: BYTES } };
+      const bytesHeaders = { ...headers, ...responseHeaders.forBytes() };
+      return { 200: { description: 'Success.', headers: bytesHeaders, content: BYTES } };
     }
-    if (rule.creates === true) return this.#creates(method, rule);
-    const content =
+    if (rule.creates === true) return this.#createResponses(method, rule);
+
+    const schema =
       responseBody === undefined
-        ? schemas.body(method.output, 'returned')
-        : schemas.body(responseBody, 'returned', fieldSchema(schemas, responseBody));
-    if (method.methodKind !== 'unary') return { 200: this.#stream(method, content) };
-    const current = { description: 'The copy that the client has is current.', headers };
+        ? schemas.message(method.output, 'returned')
+        : fieldSchema(schemas, responseBody);
+    if (!isUnary) return { 200: this.#streamResponse(headers, schema) };
+
+    const content = schemas.body(responseBody ?? method.output, 'returned', schema);
+    const notModified = { description: 'The copy that the client has is current.', headers };
     return {
       200: { description: 'Success.', headers, content },
-      ...(rule.caching === undefined ? {} : { 304: current }),
+      ...(rule.caching === undefined ? {} : { 304: notModified }),
     };
   }
 
-  /** @param content the content for one message. */
-  #stream(method: DescMethod, content: Content): Response {
-    const { lenient, responseHeaders } = this.#parts;
-    const formats = Object.values(content).flatMap(({ schema }): [string, { schema: Schema }][] => [
-      lenient
-        ? ['application/json', { schema: { type: 'object', properties: { result: schema } } }]
-        : ['application/x-ndjson', { schema }],
-      ['text/event-stream', { schema }],
-    ]);
+  /** @param schema of a message of the stream. */
+  #streamResponse(headers: Headers, schema: Schema): Response {
+    const { lenient, events } = this.#parts;
+    const lines: Content = lenient
+      ? { 'application/json': { schema: { type: 'object', properties: { result: schema } } } }
+      : { 'application/x-ndjson': { schema } };
     return {
-      description: STREAM,
-      headers: { ...responseHeaders.ofFields(method), ...responseHeaders.ofStream() },
-      content: Object.fromEntries(formats),
+      description: streamDescription(events),
+      headers,
+      content: { ...lines, 'text/event-stream': { schema } },
     };
   }
 
-  #creates(method: DescMethod, { validateOnly, location }: Partial<SuccessRule>): Responses {
-    const { responseHeaders: all, schemas } = this.#parts;
+  /** The responses of a method that creates a resource: 201, and 200 to a dry run. */
+  #createResponses(method: DescMethod, { validateOnly, location }: Partial<SuccessRule>): Responses {
+    const { responseHeaders, schemas } = this.#parts;
     const { output } = method;
-    const headers = { ...all.ofFields(method), ...all.of(undefined) };
-    // One schema for both, so that generated clients have one type for the result of a create.
-    const schema = schemas.message(output, validateOnly === undefined ? 'returned' : 'created');
-    const present = validateOnly === undefined ? [] : schemas.alwaysPresent(output);
-    const required = present.map((field) => schemas.nameOf(field));
+    const headers = { ...responseHeaders.forRequestFields(method), ...responseHeaders.uncached() };
+    const hasDryRun = validateOnly !== undefined;
+
+    // 200 and 201 share a schema, so that generated clients have one type for the result of a create. It requires only what
+    // a dry run has, too; 201 adds what is always present in a created resource.
+    const schema = schemas.message(output, hasDryRun ? 'created' : 'returned');
+    const alwaysPresent = hasDryRun ? schemas.alwaysPresent(output) : [];
+    const required = alwaysPresent.map((field) => schemas.nameOf(field));
+    const createdSchema = required.length === 0 ? schema : { ...schema, required };
+
+    // As in a request, the example of a dry run lacks the fields that the service assigns.
+    const dryRunContent = schemas.body(output, 'sent', schema);
     const dryRun: Response = {
       description: 'A dry run: the request is valid, and nothing was stored.',
       headers,
-      content: schemas.body(output, 'sent', schema),
+      content: dryRunContent,
     };
     return {
-      ...(validateOnly === undefined ? {} : { 200: dryRun }),
+      ...(hasDryRun ? { 200: dryRun } : {}),
       201: {
         description: 'Created.',
-        headers: { ...headers, ...(location && all.location()) },
-        content: schemas.body(output, 'returned', required.length === 0 ? schema : { ...schema, required }),
+        headers: { ...headers, ...(location && responseHeaders.forCreation()) },
+        content: schemas.body(output, 'returned', createdSchema),
       },
     };
   }
+}
+
+/** How a stream is read, and what its end is: as the formats of streams write it. */
+function streamDescription(events: StreamEvents): string {
+  const failure = events === 'named' ? 'failure' : 'error';
+  const text = `A message on each line, or as the data of each event. A stream that fails ends with the line \`{"error":…}\`, or with an event \`${failure}\` that has this as its data.`;
+  return events === 'named' ? `${text} Any other stream of events ends with an event \`end\`.` : text;
 }
 
 /** The schema of a field alone, which is null if the field is not set. */
@@ -177,7 +203,7 @@ function fieldSchema(schemas: MessageSchemas, field: DescField): Schema {
   return field.presence === Presence.EXPLICIT ? nullable(schema) : schema;
 }
 
-/** The name of a method as a sentence: `GetShelf` becomes `Get shelf`. */
+/** The name of a method in words, like the sentence that a comment begins with: `GetShelf` becomes `Get shelf`. */
 function wordsOf({ name }: DescMethod): string {
   const words = name.split(/(?<=[a-z0-9])(?=[A-Z])/);
   return words.map((word, index) => (index === 0 ? word : word.toLowerCase())).join(' ');

@@ -26,8 +26,8 @@ const MAX_FIELDS = 500;
 const MAX_STEPS = 10_000;
 
 /**
- * The paths of the fields that a request has neither in its path nor in its body, nor can have: of a oneof, only one
- * field may be set. In proto names.
+ * The paths, in proto names, of the fields that a request cannot give in its query or body: those in its path, and those in a
+ * oneof of which the path, or the body if it is one field, has another field.
  */
 export function takenPaths({ variables, body }: Binding): string[][] {
   const bound: FieldPath[] = variables.map(({ parents, field }) => [...parents, field]);

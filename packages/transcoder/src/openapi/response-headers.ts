@@ -86,29 +86,32 @@ export class DescribedHeaders {
     this.#ofFields = ofFields;
   }
 
-  /**
-   * The headers of every response, and those for caching. If `caching` is undefined, the response must not be stored.
-   */
-  of(caching: SuccessRule['caching']): Headers {
-    const ofAll = { ...this.#forwarded, ...this.#everywhere };
-    if (caching === undefined) return { ...ofAll, 'Cache-Control': this.#own('NoStore') };
+  /** The headers of a response that must not be stored. */
+  uncached(): Headers {
+    return { ...this.#forwarded, ...this.#everywhere, 'Cache-Control': this.#own('NoStore') };
+  }
+
+  /** The headers of a response that may be cached, or not if `caching` is undefined. */
+  forCaching(caching: SuccessRule['caching']): Headers {
+    if (caching === undefined) return this.uncached();
     const component = { revalidate: 'Revalidate', immutable: 'Immutable' } as const;
     return {
-      ...ofAll,
+      ...this.#forwarded,
+      ...this.#everywhere,
       'Cache-Control': this.#own(component[caching]),
       ETag: this.#own('ETag'),
       Vary: this.#own('Vary'),
     };
   }
 
-  /** The headers that depend on a field of the request. */
-  ofFields({ input }: DescMethod): Headers {
+  /** The additional headers that depend on a field of the request. */
+  forRequestFields({ input }: DescMethod): Headers {
     const own = this.#ofFields.filter(([field]) => input.fields.some(({ name }) => name === field));
     return Object.fromEntries(own.map(([, name, ownHeader]) => [name, ownHeader]));
   }
 
   /** The headers of streams. */
-  ofStream(): Headers {
+  forStream(): Headers {
     return {
       ...this.#forwarded,
       ...this.#everywhere,
@@ -119,12 +122,12 @@ export class DescribedHeaders {
   }
 
   /** The additional headers of a `google.api.HttpBody`. */
-  ofBytes(): Headers {
+  forBytes(): Headers {
     return { 'X-Content-Type-Options': this.#own('NoSniff') };
   }
 
   /** The additional header of a response to the creation of a resource. */
-  location(): Headers {
+  forCreation(): Headers {
     return { Location: this.#own('Location') };
   }
 

@@ -27,6 +27,15 @@ it('a stream is described as the lines of grpc-gateway with the option lenient',
   });
 });
 
+it('a stream is described with its end: by an event `end` or `failure`, or plainly with the option events', () => {
+  const failing = (event: string): string =>
+    `A message on each line, or as the data of each event. A stream that fails ends with the line \`{"error":…}\`, or with an event \`${event}\` that has this as its data.`;
+  expect(successOf('follow').description).toBe(
+    `${failing('failure')} Any other stream of events ends with an event \`end\`.`,
+  );
+  expect(successOf('follow', { events: 'plain' }).description).toBe(failing('error'));
+});
+
 it('streams are refused for an upstream without streams', () => {
   const upstream = { unary: () => ({ code: 0, details: '', answered: true }) };
   expect(() => successOf('follow', { upstream })).toThrow('the upstream serves no streams');
