@@ -3,7 +3,7 @@ import { type Binding, bindingsOf, refuse, takesStream } from './binding.js';
 import { BindingTable } from './binding-table.js';
 import type { HttpRule } from '../gen/google/api/http_pb.js';
 import { registryOf, servedServices } from './descriptor-set.js';
-import { httpRuleOf, rulesByMethod } from './http-rules.js';
+import { annotatedRule, rulesByMethod } from './http-rules.js';
 
 /** A contract, as it is read at startup. */
 export interface Contract {
@@ -70,7 +70,8 @@ export function readContract(
   const skipped = new Set<string>();
   const onUnserved = unsupported === 'skip' ? (sentence: string) => void skipped.add(sentence) : refuse;
   const replacements = rulesByMethod(registry, rules, onUnserved);
-  const ruleOf = (method: DescMethod): HttpRule | undefined => replacements.get(method) ?? httpRuleOf(method);
+  const ruleOf = (method: DescMethod): HttpRule | undefined =>
+    replacements.get(method) ?? annotatedRule(method);
   const named = servedServices(registry, names);
   const services = named.filter(({ methods }) => methods.some(ruleOf));
   const bare = named.find(({ methods }) => !methods.some(ruleOf));

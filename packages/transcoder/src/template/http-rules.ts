@@ -10,18 +10,18 @@ import { http } from '../gen/google/api/annotations_pb.js';
 import { type HttpRule, HttpRuleSchema } from '../gen/google/api/http_pb.js';
 import type { Unserved } from './binding.js';
 
-/** The `google.api.http` annotation of a method; undefined for none. */
-export function httpRuleOf(method: DescMethod): HttpRule | undefined {
+/** The rule that the `google.api.http` annotation of a method has; undefined if it has no annotation. */
+export function annotatedRule(method: DescMethod): HttpRule | undefined {
   return hasOption(method, http) ? getOption(method, http) : undefined;
 }
 
 /**
- * Rules that replace annotations, by the method that their selector names. If several name the same method, the last
- * applies.
+ * The rules that replace annotations, by the method that their `selector` names. If several rules name the same method, the
+ * last applies.
  *
- * @param rules `google.api.HttpRule` in ProtoJSON
- * @param onUnserved called for each selector that names no method, with a sentence
- * @throws Error with a one-sentence message if one of them is not a rule
+ * @param rules each a `google.api.HttpRule` in ProtoJSON.
+ * @param onUnserved called for each rule whose selector names no method, with a sentence.
+ * @throws Error with a one-sentence message if an item of `rules` is not a rule, or what `onUnserved` throws.
  */
 export function rulesByMethod(
   registry: Registry,
@@ -31,16 +31,22 @@ export function rulesByMethod(
   const byMethod = new Map<DescMethod, HttpRule>();
   const methods = methodsByName(registry);
   for (const [index, json] of rules.entries()) {
-    const rule = ruleOf(json, `rules[${index}]`);
+    const place = `rules[${index}]`;
+    const rule = parseRule(json, place);
     const method = methods.get(rule.selector);
-    if (method === undefined) onUnserved(`rules[${index}]: the contract has no method "${rule.selector}".`);
+    if (method === undefined) onUnserved(`${place}: the contract has no method "${rule.selector}".`);
     else byMethod.set(method, rule);
   }
   return byMethod;
 }
 
-/** A rule in ProtoJSON. @param place what an error calls it */
-function ruleOf(json: JsonObject, place: string): HttpRule {
+/**
+ * Reads a rule in ProtoJSON.
+ *
+ * @param place how an error names it: `rules[0]`.
+ * @throws Error with a one-sentence message if it is not a rule.
+ */
+function parseRule(json: JsonObject, place: string): HttpRule {
   try {
     return fromJson(HttpRuleSchema, json);
   } catch (error) {

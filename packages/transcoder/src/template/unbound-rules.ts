@@ -3,7 +3,7 @@ import { type HttpRule, HttpRuleSchema } from '../gen/google/api/http_pb.js';
 import { bindingsOf, takesStream } from './binding.js';
 import { BindingTable } from './binding-table.js';
 import { registryOf, servedServices } from './descriptor-set.js';
-import { httpRuleOf } from './http-rules.js';
+import { annotatedRule } from './http-rules.js';
 
 /** A `google.api.HttpRule` in ProtoJSON, for the method that `selector` names. */
 export interface UnboundRule extends JsonObject {
@@ -23,7 +23,7 @@ export function unboundRules(descriptorSet: Uint8Array, services?: readonly stri
   const registry = registryOf(descriptorSet);
   const methods = servedServices(registry, services).flatMap((service) => service.methods);
   const ignore = (): void => undefined;
-  const rules = new Map(methods.map((method) => [method, httpRuleOf(method)]));
+  const rules = new Map(methods.map((method) => [method, annotatedRule(method)]));
   const found = [...rules].flatMap(([method, rule]) =>
     rule === undefined ? [] : bindingsOf(method, rule, ignore).filter((binding) => !takesStream(binding)),
   );
