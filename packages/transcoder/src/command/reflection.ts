@@ -99,7 +99,7 @@ export async function reflect(target: string, options: ReflectionOptions): Promi
   const { deadlineMs = DEADLINE_MS, metadata, types = [], ...channel } = reflectionOptions(target, options);
   const client = open(target, channel);
   try {
-    return await takeContract(client, target, { deadlineMs, metadata, types });
+    return await takeContract(client, target, { timeLimitMs: deadlineMs, metadata, types });
   } finally {
     client.close();
   }
@@ -142,7 +142,11 @@ export async function followContract(
       try {
         const { size } = wanted.names;
         const asked = [...named, ...wanted.names];
-        const contract = await takeContract(client, target, { deadlineMs, metadata, types: asked });
+        const contract = await takeContract(client, target, {
+          timeLimitMs: deadlineMs,
+          metadata,
+          types: asked,
+        });
         const changed = taken === undefined || !areEqual(taken, contract);
         if (changed || !further) listener.contract(contract, changed, wanted.add);
         taken = contract;

@@ -47,12 +47,12 @@ export const MAX_SET_BYTES = 64 * 1024 * 1024;
 
 type FileQuestion = Extract<Question, { case: 'fileByFilename' | 'fileContainingSymbol' }>;
 
-/** The files of a server, as a set. */
+/** Those files of a server that fit together, as a set. */
 interface FileSet {
   /** A serialized `google.protobuf.FileDescriptorSet`, imports first. */
   readonly descriptorSet: Uint8Array;
-  /** Why symbols of the server are left out, by full name. */
-  readonly reasons: ReadonlyMap<string, string>;
+  /** Why symbols of the server (messages, methods, services and so on) are left out, by full name. */
+  readonly whyLeftOut: ReadonlyMap<string, string>;
 }
 
 /** The files with which a server describes itself. */
@@ -96,7 +96,7 @@ export class ReflectedFiles {
    * Fetches the files of all types that the files use. Some servers send a file with all its imports, others send it
    * alone; some know an import under another name, or not at all, but know its types.
    */
-  async complete(): Promise<void> {
+  async fetchImports(): Promise<void> {
     let imported = 0;
     // The iteration includes those that are added during the loop.
     for (const file of this.#files) {
@@ -113,7 +113,7 @@ export class ReflectedFiles {
   }
 
   /** The files, without what is not described whole. */
-  async set(): Promise<FileSet> {
+  async validSet(): Promise<FileSet> {
     const known = { files: this.#files, symbols: this.#symbols, twice: this.#twice };
     const { files, reasons } = await validFiles(known, this.#slices);
     const parts: Uint8Array[] = [];
@@ -122,7 +122,7 @@ export class ReflectedFiles {
       parts.push(toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file: [file] })));
       await this.#slices.pause();
     }
-    return { descriptorSet: Buffer.concat(parts), reasons };
+    return { descriptorSet: Buffer.concat(parts), whyLeftOut: reasons };
   }
 
   /** Fetches the file of a type from the server or, if it has none, from this package. */

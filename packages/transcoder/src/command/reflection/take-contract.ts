@@ -21,9 +21,9 @@ export interface ReflectedContract {
 }
 
 /** What to ask for, and within which time. */
-interface Taking {
+interface TakeOptions {
   /** The time for all calls together, in milliseconds. */
-  readonly deadlineMs: number;
+  readonly timeLimitMs: number;
   /** The metadata of the calls. Default: none. */
   readonly metadata: CallMetadata | undefined;
   /** Full names of further types to take, as far as the server has them. */
@@ -38,9 +38,9 @@ interface Taking {
 export async function takeContract(
   client: Client,
   target: string,
-  { deadlineMs, metadata, types }: Taking,
+  { timeLimitMs, metadata, types }: TakeOptions,
 ): Promise<ReflectedContract> {
-  const deadline = Date.now() + deadlineMs;
+  const deadline = Date.now() + timeLimitMs;
   let lastFailure: unknown;
   for (const version of VERSIONS) {
     const stream = new ReflectionStream(client, version, deadline, metadata);
@@ -50,18 +50,24 @@ export async function takeContract(
       const failure =
         error instanceof ReflectionError
           ? error
-          : failureOf(error as Error, stream.headers, target, deadlineMs);
+          : failureOf(error as Error, stream.headers, target, timeLimitMs);
       lastFailure = failure;
-      // The server may have another version.
+      // A server without this version may have another.
       if (failure.code !== status.UNIMPLEMENTED) break;
     } finally {
       stream.close();
     }
   }
-  throw lastFailure as Error;
+  // Set, since there is at least one version.
+  throw lastFailure as ReflectionError;
 }
 
-/** The contract, as far as the server describes it. @throws ReflectionError (rejects) if it describes no service whole */
+/**
+ * The contract, as far as the server describes it.
+ *
+ * @param deadline of all calls together, in milliseconds since the epoch.
+ * @throws ReflectionError (rejects) if it describes no service whole: with all that the service needs.
+ */
 async function contractOf(
   stream: ReflectionStream,
   target: string,
@@ -80,18 +86,19 @@ async function contractOf(
   }
 
   for (const name of types) await files.takeSymbol(name);
-  await files.complete();
-  const { descriptorSet, reasons } = await files.set();
+  await files.fetchImports();
+  const { descriptorSet, whyLeftOut } = await files.validSet();
 
-  for (const [name, reason] of reasons) {
-    const parent = name.slice(0, Math.max(0, name.lastIndexOf('.')));
+  // Of all symbols that are left out, only services and methods are reported.
+  for (const [name, reason] of whyLeftOut) {
     const isService = described.has(name);
+    const parent = parentOf(name);
     // If a service is skipped, the reasons for its methods add nothing.
-    const isMethodOfWhole = described.has(parent) && !reasons.has(parent);
-    if (isService || isMethodOfWhole) skipped.push(`${name}: ${reason}.`);
+    const isMethodOfKeptService = described.has(parent) && !whyLeftOut.has(parent);
+    if (isService || isMethodOfKeptService) skipped.push(`${name}: ${reason}.`);
   }
 
-  const services = [...described].filter((name) => !reasons.has(name));
+  const services = [...described].filter((name) => !whyLeftOut.has(name));
   if (services.length === 0) {
     const describesNone = described.size === 0;
     const why = describesNone ? `${target} describes no service.` : `${target} describes no service whole.`;
@@ -99,9 +106,16 @@ async function contractOf(
     throw new ReflectionError(code, [...skipped, why].join(' '));
   }
 
-  const ofGrpc = (name: string): number => Number(name.startsWith('grpc.'));
-  services.sort((service, other) => ofGrpc(service) - ofGrpc(other));
+  // Those of gRPC come last.
+  const rank = (name: string): number => (name.startsWith('grpc.') ? 1 : 0);
+  services.sort((service, other) => rank(service) - rank(other));
   return { descriptorSet, services, skipped };
+}
+
+/** The full name of what a symbol is in; empty for a symbol without a package. */
+function parentOf(name: string): string {
+  const lastDot = name.lastIndexOf('.');
+  return name.slice(0, Math.max(0, lastDot));
 }
 
 /** The full names of the services that the server lists, each once. */
@@ -112,27 +126,32 @@ async function listedServices(stream: ReflectionStream): Promise<Set<string>> {
   return new Set(services.map(({ name }) => name.replace(/^\./, '')));
 }
 
-/** What an error of a call says about the server, for the user of the command. @param headers those of the call, if any came */
+/**
+ * What an error of a call says about the server, for the user of the command.
+ *
+ * @param headers those of the response; undefined if none came.
+ */
 function failureOf(
   error: Partial<ServiceError> & Error,
   headers: Metadata | undefined,
   target: string,
-  deadlineMs: number,
+  timeLimitMs: number,
 ): ReflectionError {
   const code = error.code ?? status.UNKNOWN;
 
   // A ServiceError without details is what grpc-js makes of a compression that it does not know.
-  const withoutDetails = 'code' in error ? UNKNOWN_COMPRESSION : error.message;
-  const details = error.details ?? withoutDetails;
-  const whatElse = notGrpc(details, headers ?? error.metadata);
-  if (whatElse !== undefined)
-    return new ReflectionError(code, `${target} does not answer as a gRPC server: ${whatElse}.`);
+  const detailsIfNone = 'code' in error ? UNKNOWN_COMPRESSION : error.message;
+  const details = error.details ?? detailsIfNone;
+  const whyNotGrpc = notGrpc(details, headers ?? error.metadata);
+  if (whyNotGrpc !== undefined)
+    return new ReflectionError(code, `${target} does not answer as a gRPC server: ${whyNotGrpc}.`);
 
   const texts: Readonly<Partial<Record<status, string>>> = {
     [status.UNAVAILABLE]: `cannot be reached: ${connectFailure(details)}.`,
     [status.UNIMPLEMENTED]: 'has no server reflection.',
-    [status.DEADLINE_EXCEEDED]: `has not described its services within ${deadlineMs / 1_000} s.`,
+    [status.DEADLINE_EXCEEDED]: `has not described its services within ${timeLimitMs / 1_000} s.`,
   };
+  // Such details are a text of the server, which has a full stop or not.
   const text = texts[code] ?? `does not describe its services: ${status[code]}, ${details}`;
   return new ReflectionError(code, `${target} ${text}`);
 }
