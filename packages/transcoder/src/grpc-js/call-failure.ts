@@ -79,11 +79,10 @@ export function notGrpc(details: string, headers: Metadata | undefined): string 
   const [type] = headers?.get('content-type') ?? [];
   const isGrpc = type === undefined || GRPC_TYPE.test(String(type));
   if (httpStatus === undefined && isGrpc) return undefined;
-  const facts = [
-    ...(httpStatus === undefined ? [] : [`HTTP status ${httpStatus}`]),
-    ...(type === undefined ? [] : [`content type ${quote(String(type))}`]),
-  ];
-  return facts.join(', ');
+
+  const statusFact = httpStatus === undefined ? undefined : `HTTP status ${httpStatus}`;
+  const typeFact = type === undefined ? undefined : `content type ${quote(String(type))}`;
+  return [statusFact, typeFact].filter((fact) => fact !== undefined).join(', ');
 }
 
 /**
