@@ -3,7 +3,7 @@ import type { InsertOutcome } from '../registry/route-store.js';
 import { type Route, sameDefinition } from '../registry/route.js';
 import { CancelledBeforeSend, inBatches } from './batch.js';
 import { DatabaseError, storeUnavailable } from './driver-errors.js';
-import { LockedRows } from './locked-rows.js';
+import { LockedRows, type NewRow } from './locked-rows.js';
 import { type FoundRoutes, keyText, type LookUp, type LookUps, uniqueTextsOf } from './look-ups.js';
 import type { RouteRecord } from './route-columns.js';
 import type { InsertAnswer, InsertCall, RouteStatements } from './statements.js';
@@ -15,35 +15,48 @@ const REMEMBERED_MS = 10_000;
 
 const INSERTED: InsertOutcome = { outcome: 'inserted' };
 
+const NOT_FOUND_AFTERWARDS =
+  'The row was left out as already stored, but no stored route with its id, key or shape was found.';
+
 /** An insert that waits for the database. */
 export interface Insert extends InsertCall {
-  /** It has a shape if duplicates of it are refused. */
+  /** Its `shape` is undefined if duplicates are allowed. */
   readonly record: RouteRecord;
 }
 
+/** An insert that is being sent: in a batch, alone, or first in a batch and then alone. */
+interface Sending {
+  readonly insert: Insert;
+  readonly row: NewRow;
+  /** The answer to the last statement that had the row and got an answer. */
+  lastAnswer: InsertAnswer | undefined;
+}
+
 /**
- * Inserts routes, and says what became of each. Inserts that come together form a batch, with one statement and one
- * commit:
+ * Inserts routes, and says what became of each. The unique values of a route are its id, its key (its caller and
+ * idempotency key) and its shape. A repeat has the key of a stored route; a duplicate has the shape of a stored route.
  *
- * - A batch skips rows whose key or shape is stored already. Its calls then share one look-up, which tells each of them
- *   its outcome.
- * - The calls of a caller who had such a row in the last ten seconds are looked up before they join a batch. So is a call
- *   with the key or the shape of an insert under way, once that insert has ended.
+ * Inserts that come together form a batch, with one statement and one commit:
+ *
+ * - A batch leaves out rows whose id, key or shape is stored already. Its calls then share one look-up, which tells each of
+ *   them its outcome.
+ * - The calls of a caller who had a repeat or duplicate in the last ten seconds are looked up before they join a batch. So
+ *   is a call with the key or the shape of an insert under way, once that insert has ended.
  * - If one row is refused, or waits for a lock in vain, the whole batch stores nothing, and each row is sent again alone.
  *   A row that is likely to wait for a lock is sent alone from the start (`locked-rows.ts`).
  */
 export class Inserts {
   readonly #lookUps: LookUps;
   readonly #insertTogether: (insert: Insert) => Promise<InsertAnswer>;
-  /** The rows that go alone share four places. */
+  /** At most four run at once. */
   readonly #insertAlone: (insert: Insert) => Promise<InsertAnswer>;
-  /** The first insert under way of each key and shape. */
+  /** By the text of each key and shape, the insert under way that came first with it. */
   readonly #underWay = new Map<string, Promise<InsertOutcome>>();
   /** Callers who had repeats, or duplicates that are refused. */
   readonly #conflictingCallers = new LRUCache<string, true>({
     max: MAX_REMEMBERED,
     ttl: REMEMBERED_MS,
-    // By default, lru-cache sets a timer to keep the time of day for 1 ms.
+    // 0: reads the clock each time. Otherwise, lru-cache sets a timer to keep the time of day for 1 ms.
     ttlResolution: 0,
   });
   readonly #lockedRows = new LockedRows();
@@ -56,29 +69,36 @@ export class Inserts {
     this.#insertAlone = inBatches({ maxConcurrent: 4, maxBatch: 1 }, send);
   }
 
-  async insert(insert: Insert): Promise<InsertOutcome> {
-    const texts = uniqueTextsOf(insert.record);
-    if (texts.length === 0) return this.#send(insert);
+  /**
+   * Inserts a route, unless it is a repeat or a duplicate.
+   *
+   * @throws the registry's errors; `CancelledBeforeSend` if the call ended before a statement that it needs was sent
+   */
+  async insert(newInsert: Insert): Promise<InsertOutcome> {
+    const uniqueTexts = uniqueTextsOf(newInsert.record);
+    // Without a key and a shape, it can be neither a repeat nor a duplicate.
+    if (uniqueTexts.length === 0) return this.#send(newInsert);
 
-    if (this.#conflictingCallers.has(insert.record.caller)) {
-      const outcome = await this.#outcomeReaderFirst(insert);
+    if (this.#conflictingCallers.has(newInsert.record.caller)) {
+      const outcome = await this.#confirmedOutcome(newInsert);
       if (outcome !== undefined) return outcome;
     }
 
-    const first = texts.map((text) => this.#underWay.get(text)).find((sent) => sent !== undefined);
-    if (first !== undefined) {
-      // What the first insert stores decides this insert. If it stores nothing, this insert is sent after all, beside
-      // others that have waited: the database decides among them.
-      await Promise.allSettled([first]);
-      return (await this.#outcomeReaderFirst(insert)) ?? this.#send(insert);
+    const earlier = uniqueTexts.map((text) => this.#underWay.get(text)).find((sent) => sent !== undefined);
+    if (earlier !== undefined) {
+      // What the earlier insert stores decides the new insert. If it stores nothing, the new insert is sent after all. It is
+      // not entered in `#underWay`: all inserts that waited for the earlier insert are sent at once, and the database
+      // decides among them.
+      await Promise.allSettled([earlier]);
+      return (await this.#confirmedOutcome(newInsert)) ?? this.#send(newInsert);
     }
 
-    const sent = this.#send(insert);
-    for (const text of texts) this.#underWay.set(text, sent);
+    const sent = this.#send(newInsert);
+    for (const text of uniqueTexts) this.#underWay.set(text, sent);
     try {
       return await sent;
     } finally {
-      for (const text of texts) this.#underWay.delete(text);
+      for (const text of uniqueTexts) this.#underWay.delete(text);
     }
   }
 
@@ -87,53 +107,74 @@ export class Inserts {
    * not decide its outcome, sends it alone.
    */
   async #send(insert: Insert): Promise<InsertOutcome> {
-    const { caller, shape } = insert.record;
-    const row = { caller, shape, texts: uniqueTextsOf(insert.record) };
-    let answer: InsertAnswer | undefined;
+    const sending: Sending = { insert, row: newRowOf(insert.record), lastAnswer: undefined };
     try {
-      if (!this.#lockedRows.isLikelyToWait(row)) {
-        answer = await this.#insertTogether(insert);
-        const outcome = await this.#outcomeAfter(answer, insert);
+      if (!this.#lockedRows.isLikelyToWait(sending.row)) {
+        const outcome = await this.#sendInBatch(sending);
         if (outcome !== undefined) return outcome;
       }
-
-      answer = await this.#lockedRows.takeTurn(row, () => this.#insertAlone(insert));
-      if (answer.kind === 'all') this.#lockedRows.noteStored(row);
-      const outcome = await this.#outcomeAfter(answer, insert);
-      if (outcome !== undefined) return outcome;
-
-      // Without an error, the row was left out because of a stored row, but no look-up has found that row.
-      throw answer.error ?? storeUnavailable(new Error('What stood in the way of a route is gone.'));
+      return await this.#sendAlone(sending);
     } catch (error) {
-      // `answer` is that of the last statement that was answered. If this row was alone in it, this row waited for the
-      // lock. If it was the batch, since sending the row alone failed or was cancelled, it may have been this row.
-      if (answer?.kind === 'locked') this.#lockedRows.noteWait(row);
+      // The last answer is the row's own, or the batch's if no answer came after it. In the second case the lock may be
+      // another row's; that is noted all the same.
+      if (sending.lastAnswer?.kind === 'locked') this.#lockedRows.noteWait(sending.row);
       throw error;
     }
   }
 
-  /** The outcome after a statement; undefined if nothing decides it: `#send` then sends the row alone, or gives up. */
+  /** The outcome of an insert sent in a batch; undefined if the batch does not decide it. */
+  async #sendInBatch(sending: Sending): Promise<InsertOutcome | undefined> {
+    const answer = await this.#insertTogether(sending.insert);
+    sending.lastAnswer = answer;
+    return this.#outcomeAfter(answer, sending.insert);
+  }
+
+  /**
+   * The outcome of an insert sent alone.
+   *
+   * @throws the error of the answer, or STORE_UNAVAILABLE, if nothing decides the outcome
+   */
+  async #sendAlone(sending: Sending): Promise<InsertOutcome> {
+    const { insert, row } = sending;
+    const answer = await this.#lockedRows.takeTurn(row, () => this.#insertAlone(insert));
+    sending.lastAnswer = answer;
+    if (answer.kind === 'stored all') this.#lockedRows.noteStored(row);
+
+    const outcome = await this.#outcomeAfter(answer, insert);
+    if (outcome !== undefined) return outcome;
+    throw answer.error ?? storeUnavailable(new Error(NOT_FOUND_AFTERWARDS));
+  }
+
+  /** The outcome of an insert after a statement that had its row; undefined if nothing decides it. */
   async #outcomeAfter({ kind }: InsertAnswer, insert: Insert): Promise<InsertOutcome | undefined> {
     switch (kind) {
-      case 'all':
+      case 'stored all':
         return INSERTED;
-      case 'some':
-        return (await this.#outcomeReaderFirst(insert)) ?? this.#outcomeOnWriter(insert);
+      case 'left out some':
+        // A reader may not have the stored rows yet, so the writer is asked about what it does not show.
+        return (await this.#confirmedOutcome(insert)) ?? this.#outcomeFromWriter(insert);
       case 'locked':
-        // The locked row may be stored, and readable all the same: then this insert is its repeat or duplicate. If it
-        // is not found, sending this insert's row alone decides.
-        return this.#outcomeReaderFirst(insert);
+        // The locked row may be stored, and readable all the same: then this insert is its repeat or duplicate. If that is
+        // not found, sending this insert's row alone decides.
+        return this.#confirmedOutcome(insert);
       case 'row refused':
+        // In a batch, another row may be at fault: `#send` then sends this row alone. Of a row sent alone, `#sendAlone` throws
+        // the error.
         return undefined;
     }
   }
 
   /**
-   * The outcome that follows from what is stored; undefined if none does, or if no reader answers. Asks the writer if a
-   * reader, which may lag behind, could lack a route that changes the outcome. Remembers the caller of a repeat or a
-   * duplicate, and forgets the caller if the look-up fails.
+   * The outcome that follows from the stored routes, as a reader shows them; undefined if none follows, or if no reader
+   * answers. A reader may lag behind: if it could lack a route that changes the outcome, the writer is asked.
    */
-  async #outcomeReaderFirst(insert: Insert): Promise<InsertOutcome | undefined> {
+  async #confirmedOutcome(insert: Insert): Promise<InsertOutcome | undefined> {
+    const outcome = await this.#outcomeFromReader(insert);
+    return outcome !== undefined && mayBeRepeat(outcome, insert) ? this.#outcomeFromWriter(insert) : outcome;
+  }
+
+  /** The outcome that follows from the routes of a reader; undefined if none follows, or if no reader answers. */
+  async #outcomeFromReader(insert: Insert): Promise<InsertOutcome | undefined> {
     let found: FoundRoutes;
     try {
       found = await this.#lookUps.anywhere(lookUpOf(insert));
@@ -146,31 +187,38 @@ export class Inserts {
       this.#conflictingCallers.delete(insert.record.caller);
       return undefined;
     }
-    const outcome = outcomeBeside(insert.record, found);
-    this.#rememberConflict(insert, outcome);
-    return outcome !== undefined && mayBeRepeat(outcome, insert) ? this.#outcomeOnWriter(insert) : outcome;
+    return this.#outcomeFrom(found, insert.record);
   }
 
   /**
-   * The outcome that follows from what is stored; undefined if none does. If that cannot be read, the insert may be stored
-   * all the same, so it is unavailable even if the database refuses the look-up for good.
+   * The outcome that follows from the routes of the writer; undefined if none follows. If they cannot be read, the insert
+   * may be stored all the same, so it is unavailable even if the database refuses the look-up for good.
    */
-  async #outcomeOnWriter(insert: Insert): Promise<InsertOutcome | undefined> {
+  async #outcomeFromWriter(insert: Insert): Promise<InsertOutcome | undefined> {
     let found: FoundRoutes;
     try {
       found = await this.#lookUps.onWriter(lookUpOf(insert));
     } catch (error) {
       throw error instanceof DatabaseError ? storeUnavailable(error) : error;
     }
-    const outcome = outcomeBeside(insert.record, found);
-    this.#rememberConflict(insert, outcome);
-    return outcome;
+    return this.#outcomeFrom(found, insert.record);
   }
 
-  #rememberConflict({ record }: Insert, outcome: InsertOutcome | undefined): void {
-    const isConflict = outcome !== undefined && outcome.outcome !== 'inserted';
-    if (isConflict) this.#conflictingCallers.set(record.caller, true);
+  /** The outcome that follows from the routes found, if one does. Remembers the caller of a repeat or a duplicate. */
+  #outcomeFrom(found: FoundRoutes, record: RouteRecord): InsertOutcome | undefined {
+    const own = found.get(record.route.id);
+    if (own !== undefined && isSame(own, record.route)) return INSERTED;
+
+    const conflict = conflictWith(found, record);
+    if (conflict !== undefined) this.#conflictingCallers.set(record.caller, true);
+    return conflict;
   }
+}
+
+/** What `LockedRows` needs of a row: its shape among the texts, and also alone, as rows of one shape form a queue. */
+function newRowOf(record: RouteRecord): NewRow {
+  const { caller, shape } = record;
+  return { caller, shape, texts: uniqueTextsOf(record) };
 }
 
 /** The look-up of what may stand in the way of an insert: its own row, too, which an earlier attempt may have stored. */
@@ -180,19 +228,17 @@ function lookUpOf({
   capturedByEach,
 }: Insert): LookUp {
   const key = idempotencyKey === undefined ? undefined : { caller, idempotencyKey };
+  // With what the observers captured for the insert, the look-up counts as a statement of the same call.
   return { values: { id: route.id, key, shape }, signal, capturedByEach };
 }
 
-/** The outcome of an insert beside stored routes, if they decide it. A key is checked before the shape. */
-function outcomeBeside(record: RouteRecord, found: FoundRoutes): InsertOutcome | undefined {
-  const own = found.get(record.route.id);
-  if (own !== undefined && isSame(own, record.route)) return INSERTED;
+/** What a route is beside stored routes: a repeat or, if not, a duplicate; undefined if it is neither. */
+function conflictWith(found: FoundRoutes, record: RouteRecord): InsertOutcome | undefined {
+  const withKey = found.get(keyText(record));
+  if (withKey !== undefined) return { outcome: 'repeated', route: withKey };
 
-  const earlier = found.get(keyText(record));
-  if (earlier !== undefined) return { outcome: 'repeated', route: earlier };
-
-  const first = found.get(record.shape);
-  return first === undefined ? undefined : { outcome: 'duplicate', id: first.id };
+  const withShape = found.get(record.shape);
+  return withShape === undefined ? undefined : { outcome: 'duplicate', id: withShape.id };
 }
 
 /**

@@ -14,7 +14,7 @@ const STORES_FOR_A_WAIT = 10;
 const LIMITS = { max: MAX_REMEMBERED, ttl: REMEMBERED_MS, ttlResolution: 0 };
 
 /** What is known of a row before it is sent. */
-interface NewRow {
+export interface NewRow {
   readonly caller: string;
   readonly shape: string | undefined;
   /** The texts of its key and its shape, as `uniqueTextsOf` has them. */

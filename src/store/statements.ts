@@ -32,8 +32,8 @@ export interface InsertCall extends ServedCall {
 
 /** What the database says of the `INSERT` that has a row. */
 export type InsertAnswer =
-  /** It stored all of its rows, or left out some: they are stored already, or their key or shape is. */
-  | { readonly kind: 'all' | 'some'; readonly error?: undefined }
+  /** It stored all of its rows, or left out some or all of them, which are stored already, or whose key or shape is. */
+  | { readonly kind: 'stored all' | 'left out some'; readonly error?: undefined }
   /** The database refused one of the rows, or gave up waiting for its lock, and stored none of them. */
   | { readonly kind: 'row refused' | 'locked'; readonly error: Error };
 
@@ -103,7 +103,7 @@ export class RouteStatements {
         { operation: 'INSERT', attempt },
         (answer) => {
           this.#engine.requireCommitted(answer);
-          return { kind: this.#engine.hasStoredAll(answer, tuples.length) ? 'all' : 'some' };
+          return { kind: this.#engine.hasStoredAll(answer, tuples.length) ? 'stored all' : 'left out some' };
         },
       );
     } catch (error) {
