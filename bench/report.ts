@@ -6,7 +6,7 @@ import { type Figure, FIGURES, type Measured, NOT_MEASURED, ratiosOf, shown, val
 import { describeSteadiness, requireSteady } from './machine.js';
 import { CALLERS } from './rounds.js';
 import { rowNamed, rowOf, type Run } from './run.js';
-import { costName, COSTS, growthName, NOT_CACHED } from './scenarios.js';
+import { costName, COSTS, growthName, hopName, HOPS, NOT_CACHED } from './scenarios.js';
 import { table } from './table.js';
 
 const NONE = '–';
@@ -22,7 +22,7 @@ const PLANNED_SHARE = 0.6;
 export async function writeDocuments(folder: string, run: Run): Promise<void> {
   requireSteady(run.steadiness);
   const pages = {
-    'performance.md': { peers: peers(run), costs: costs(run), growth: growth(run) },
+    'performance.md': { peers: peers(run), hops: hops(run), costs: costs(run), growth: growth(run) },
     'scaling.md': { cores: cores(run) },
   };
   const unmeasured = Object.values(pages)
@@ -108,14 +108,24 @@ function peers(run: Run): string {
   ].join('\n\n');
 }
 
+/** The part that shows what each part of a separate gateway costs. */
+function hops(run: Run): string {
+  const [plainest] = HOPS;
+  return table(
+    ['', 'CPU ms for each REST get', '×'],
+    HOPS.map((hop) => {
+      const row = rowNamed(run, hopName(hop));
+      return [hop.title, cell(row, 'serverCpuMs'), ratioTo(rowNamed(run, hopName(plainest)), row)];
+    }),
+  );
+}
+
 /** The part that shows what each choice of an operator costs. */
 function costs(run: Run): string {
   const [usual, ...changes] = COSTS;
   const cells = (protocol: 'gRPC' | 'REST', cost: (typeof COSTS)[number]): string[] => {
     const row = rowNamed(run, costName(protocol, cost));
-    const base = rowNamed(run, costName(protocol, usual));
-    const ratios = row && base && cost !== usual ? ratiosOf('serverCpuMs', row, base) : [];
-    return [shown(valuesOf(row, 'serverCpuMs')), shown(ratios)];
+    return [cell(row, 'serverCpuMs'), ratioTo(rowNamed(run, costName(protocol, usual)), row)];
   };
   return table(
     ['', 'gRPC get, CPU ms', '×', 'REST get, CPU ms', '×'],
@@ -164,6 +174,11 @@ function cores(run: Run): string {
       return [title, shown(valuesOf(row, 'serverCpuMs')), perCore(row, 'serverCpuMs'), ...database];
     }),
   );
+}
+
+/** The ratio of a row's CPU time to that of another in the same round; empty for the other itself. */
+function ratioTo(base: Measured | undefined, row: Measured | undefined): string {
+  return row && base && row !== base ? shown(ratiosOf('serverCpuMs', row, base)) : '';
 }
 
 function cell(row: Measured | undefined, figure: Figure): string {

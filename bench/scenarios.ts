@@ -42,6 +42,28 @@ export const COSTS = [
   NOT_CACHED,
 ] as const satisfies readonly { title: string; name: string; target: TargetName }[];
 
+/**
+ * The rows of the table of hops: a separate gateway, built up from its plainest form. Each row has what the one above has,
+ * and its title's. All request one route.
+ */
+export const HOPS = [
+  { title: "Express's router and a plain grpc-js call, to a bare grpc-js server", target: 'hop' },
+  { title: 'The transcoder in place of the router', target: 'transcoder hop' },
+  {
+    title: '`grpcUpstream` in place of the plain call: deadlines, cancellation, shares',
+    target: 'upstream hop',
+  },
+  { title: 'The gateway: limits, pages, responses written together', target: 'quiet gateway hop' },
+  { title: 'Its metrics and log lines', target: 'gateway hop' },
+  { title: 'The gRPC server: limits, tokens, the pipeline, its cache', target: 'quiet server' },
+  { title: 'Its metrics and log lines: the whole', target: 'gateway' },
+] as const satisfies readonly { title: string; target: TargetName }[];
+
+/** The name of the scenario for one of the `HOPS`. */
+export function hopName({ target }: Readonly<Record<'target', string>>): string {
+  return `REST get, built up: ${target}`;
+}
+
 /** The name of the scenario for one of the `COSTS`, over gRPC or REST. */
 export function costName(protocol: 'gRPC' | 'REST', { name }: Readonly<Record<'name', string>>): string {
   return `${protocol} get, ${name}`;
@@ -72,6 +94,13 @@ export function scenarios({ growth }: Scale, targets: ReadonlySet<TargetName>): 
         return { name: costName(protocol, cost), target, wire, operation: 'get', pick } as const;
       }),
     ),
+    HOPS.map((hop) => ({
+      name: hopName(hop),
+      target: hop.target,
+      wire: 'http' as const,
+      operation: 'get' as const,
+      pick: 'hot' as const,
+    })),
     ...(['get', 'create'] as const).map((operation) =>
       growth.map((stored) => ({
         name: growthName(operation, stored),

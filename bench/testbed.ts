@@ -9,6 +9,9 @@ import type { Server, Servers } from './servers.js';
  * - `gateway`: a separate gateway and its gRPC server, connected by TCP
  * - `go`, `go with a cache`, `fastify`, `tutorial`, `tutorial gateway`: the peers
  * - `echo`, `node:http`, `express`, `hop`: the bare servers
+ * - `transcoder hop`, `upstream hop`, `quiet gateway hop`, `gateway hop`: more and more of a separate gateway, each in front
+ *   of the bare echo: the transcoder; `grpcUpstream`, too; the gateway without metrics and log lines; the gateway
+ * - `quiet server`: the gateway in front of a gRPC server without metrics and log lines
  * - `alone`: the service with only the requests that the next three get, so that V8 optimizes all four alike
  * - `unmetered`, `unlogged`: the same without metrics, and without a log line for each request
  * - `traced`: the same, but sends a span for every call to a collector that discards it
@@ -27,6 +30,11 @@ export type TargetName =
   | 'node:http'
   | 'express'
   | 'hop'
+  | 'transcoder hop'
+  | 'upstream hop'
+  | 'quiet gateway hop'
+  | 'gateway hop'
+  | 'quiet server'
   | 'alone'
   | 'unmetered'
   | 'unlogged'
@@ -80,6 +88,17 @@ export async function openTestbed(
   add('node:http', await servers.bare('node-http'));
   add('express', await servers.bare('express-app'));
   add('hop', await servers.bare('grpc-hop', [echo.grpc ?? ''], [echo]));
+  add('transcoder hop', await servers.bare('transcoder-hop', [echo.grpc ?? ''], [echo]));
+  add('upstream hop', await servers.bare('upstream-hop', [echo.grpc ?? ''], [echo]));
+  const gatewayOf = ({ grpc = '' }: Server): Record<string, string> => ({
+    ROLE: 'gateway',
+    GRPC_UPSTREAM: grpc,
+  });
+  const quiet = { OPS_ADDRESS: 'off', ACCESS_LOG: 'failures' };
+  add('quiet gateway hop', await servers.service({ ...gatewayOf(echo), ...quiet }, [echo]));
+  add('gateway hop', await servers.service(gatewayOf(echo), [echo]));
+  const quietServer = await service({ ROLE: 'grpc', ...quiet });
+  add('quiet server', await servers.service(gatewayOf(quietServer), [quietServer]));
 
   const sink = await servers.bare('otlp-sink');
   add('alone', await service());
