@@ -3,6 +3,7 @@ import type { ReplyStream, UnaryCall, UnaryReply } from '../upstream.js';
 import { LONGEST_TIMER_MS, writeGrpcTimeout } from '../timeouts.js';
 import { clientGoneReply, deadlineReply, failedReply } from './call-failure.js';
 import type { Cancellable } from './resets.js';
+import { withoutStack } from './without-stack.js';
 
 /** How long after its deadline a call may go on before it is cancelled, in milliseconds: servers end it themselves. */
 const GRACE_MS = 1_000;
@@ -23,16 +24,14 @@ export function request(host: CallHost, call: UnaryCall): Promise<UnaryReply> {
   return new Promise((resolve) => {
     let received: Buffer | undefined;
     let initialMetadata: Metadata | undefined;
-    const made = host.client.makeUnaryRequest(
-      call.path,
-      same,
-      same,
-      Buffer.from(call.message),
-      toMetadata(call),
-      (error, value) => {
-        if (error === null) received = value;
-        else resolve(failedReply(error, initialMetadata, call));
-      },
+    const onReply = (error: ServiceError | null, message?: Buffer): void => {
+      if (error === null) received = message;
+      else resolve(failedReply(error, initialMetadata, call));
+    };
+    const sent = Buffer.from(call.message);
+    const metadata = toMetadata(call);
+    const made = withoutStack(() =>
+      host.client.makeUnaryRequest(call.path, same, same, sent, metadata, onReply),
     );
     const finish = whileWanted(host, made, call, resolve);
     made.on('metadata', (headers) => {
@@ -64,12 +63,10 @@ export class MessageStream implements ReplyStream {
 
   constructor(host: CallHost, call: UnaryCall) {
     let initialMetadata: Metadata | undefined;
-    this.#call = host.client.makeServerStreamRequest(
-      call.path,
-      same,
-      same,
-      Buffer.from(call.message),
-      toMetadata(call),
+    const sent = Buffer.from(call.message);
+    const metadata = toMetadata(call);
+    this.#call = withoutStack(() =>
+      host.client.makeServerStreamRequest(call.path, same, same, sent, metadata),
     );
     const finish = whileWanted(host, this.#call, call, (reply) => {
       this.#end ??= reply;
