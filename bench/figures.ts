@@ -75,7 +75,7 @@ function spreadOf(values: readonly number[]): number {
  * @returns an empty string when there are no values, and "not measured" when they are too far apart; with "≈" if they are
  *   farther apart than a tenth
  */
-export function shown(values: readonly number[]): string {
+export function formatFigure(values: readonly number[]): string {
   if (values.length === 0) return '';
   if (!isMeasured(values)) return NOT_MEASURED;
   const middle = median(values);
@@ -85,11 +85,11 @@ export function shown(values: readonly number[]): string {
   // A spread is shown as no less than the last digit.
   const least = spread === 0 ? 0 : Math.max(spread, 10 ** last);
   const mark = spread > ROUGH.spread * middle ? ROUGH.mark : '';
-  return `${mark}${rounded(middle, Math.min(last, place(middle)))} ± ${rounded(least, last)}`;
+  return `${mark}${textAtPlace(middle, Math.min(last, place(middle)))} ± ${textAtPlace(least, last)}`;
 }
 
-/** Rounds a number to a power of ten. */
-function rounded(value: number, last: number): string {
+/** A number rounded to a power of ten, as text. */
+function textAtPlace(value: number, last: number): string {
   const decimals = Math.max(0, -last);
   // Versions of V8 differ in the last bit of negative powers of ten.
   const scale = 10 ** Math.abs(last);

@@ -2,7 +2,15 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { peerChart } from './chart.js';
 import { type Contender, CONTENDERS, KINDS, OWN, scenarioName } from './contenders.js';
-import { type Figure, FIGURES, type Measured, NOT_MEASURED, ratiosOf, shown, valuesOf } from './figures.js';
+import {
+  type Figure,
+  FIGURES,
+  type Measured,
+  NOT_MEASURED,
+  ratiosOf,
+  formatFigure,
+  valuesOf,
+} from './figures.js';
 import { describeSteadiness, requireSteady } from './machine.js';
 import { CALLERS } from './rounds.js';
 import { rowNamed, rowOf, type Run } from './run.js';
@@ -64,7 +72,7 @@ export function allFigures(run: Run): string {
     'CPU is user and system time per request: of all processes of the server, of the database, and of the load generator.',
     table(
       ['scenario', ...figures.map((figure) => FIGURES[figure])],
-      run.rows.map((row) => [row.name, ...figures.map((figure) => shown(valuesOf(row, figure)))]),
+      run.rows.map((row) => [row.name, ...figures.map((figure) => formatFigure(valuesOf(row, figure)))]),
     ),
   ].join('\n\n');
 }
@@ -154,7 +162,7 @@ function growth(run: Run): string {
 /** The part of `scaling.md` that says what a core carries. */
 function cores(run: Run): string {
   const perCore = (row: Measured | undefined, figure: Figure): string =>
-    shown(valuesOf(row, figure).map((ms) => (PLANNED_SHARE * 1_000) / ms));
+    formatFigure(valuesOf(row, figure).map((ms) => (PLANNED_SHARE * 1_000) / ms));
   const requests = KINDS.flatMap((kind): [title: string, name: string][] => {
     const warm = scenarioName(kind, OWN);
     if (kind.operation === 'create') return [[kind.name, warm]];
@@ -170,17 +178,17 @@ function cores(run: Run): string {
       const row = rowNamed(run, name);
       const database = title.endsWith(', cached')
         ? ['', '']
-        : [shown(valuesOf(row, 'databaseCpuMs')), perCore(row, 'databaseCpuMs')];
-      return [title, shown(valuesOf(row, 'serverCpuMs')), perCore(row, 'serverCpuMs'), ...database];
+        : [formatFigure(valuesOf(row, 'databaseCpuMs')), perCore(row, 'databaseCpuMs')];
+      return [title, formatFigure(valuesOf(row, 'serverCpuMs')), perCore(row, 'serverCpuMs'), ...database];
     }),
   );
 }
 
 /** The ratio of a row's CPU time to that of another in the same round; empty for the other itself. */
 function ratioTo(base: Measured | undefined, row: Measured | undefined): string {
-  return row && base && row !== base ? shown(ratiosOf('serverCpuMs', row, base)) : '';
+  return row && base && row !== base ? formatFigure(ratiosOf('serverCpuMs', row, base)) : '';
 }
 
 function cell(row: Measured | undefined, figure: Figure): string {
-  return shown(valuesOf(row, figure)) || NONE;
+  return formatFigure(valuesOf(row, figure)) || NONE;
 }

@@ -1,5 +1,5 @@
 import type { DatabaseServer } from './database.js';
-import { type Figure, type Measured, ratiosOf, type Sample, shown, valuesOf } from './figures.js';
+import { type Figure, type Measured, ratiosOf, type Sample, formatFigure, valuesOf } from './figures.js';
 import { median } from './load/percentile.js';
 import { Rounds } from './rounds.js';
 import type { Scale } from './scale.js';
@@ -106,9 +106,9 @@ export async function sideBySide(
 /** A table of each call's rate and CPU time on both sides, with the ratios within the rounds. */
 export function pairTable(pairs: readonly Pair[]): string {
   const cells = ({ base, other }: Pair, figure: Figure): string[] => [
-    shown(valuesOf(base, figure)),
-    shown(valuesOf(other, figure)),
-    shown(ratiosOf(figure, other, base)),
+    formatFigure(valuesOf(base, figure)),
+    formatFigure(valuesOf(other, figure)),
+    formatFigure(ratiosOf(figure, other, base)),
   ];
   return table(
     ['call', 'requests/s, before', 'now', '×', 'CPU ms, before', 'now', '×'],
@@ -123,7 +123,7 @@ export function tooDear(pairs: readonly Pair[]): string[] {
     const ratio = median(ratios);
     return ratio > MOST
       ? [
-          `${name} costs ${ratio.toFixed(2)} times the CPU time of the version before (${shown(ratios)}); at most ${MOST} is allowed.`,
+          `${name} costs ${ratio.toFixed(2)} times the CPU time of the version before (${formatFigure(ratios)}); at most ${MOST} is allowed.`,
         ]
       : [];
   });

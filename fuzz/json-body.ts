@@ -48,7 +48,7 @@ export const jsonSpoiling: Arbitrary<(draft: RouteDraft) => Buffer> = weighted<
     fc.tuple(fc.oneof(jsonValue, escape), place).map(
       ([value, which]) =>
         (text) =>
-          replaced(text, value, which),
+          replaceMember(text, value, which),
     ),
   ],
   [
@@ -70,7 +70,7 @@ export const jsonSpoiling: Arbitrary<(draft: RouteDraft) => Buffer> = weighted<
 ).map((spoil) => (draft) => Buffer.from(spoil(JSON.stringify(draft))));
 
 /** Replaces the value of one member in the text of an object. */
-function replaced(text: string, value: string, which: number): string {
+function replaceMember(text: string, value: string, which: number): string {
   const members = [...text.matchAll(/"(?:method|path|middleware|handler)":/g)];
   const { index = 0, 0: name = '' } = members[at(which, members.length)] ?? {};
   const next = text.indexOf(',"', index + name.length);

@@ -74,10 +74,10 @@ interface Shape {
 const { any, number, text, time } = LEAVES;
 const itself = (leaf: string): string => leaf;
 /** @param key a `#` in it becomes the number of the member. */
-function numbered(key: string): Shape['item'] {
+function itemWithKey(key: string): Shape['item'] {
   return (leaf, index) => `${key.replace('#', String(index))}:${leaf}`;
 }
-const member = numbered('"k#"');
+const member = itemWithKey('"k#"');
 const mapOfTexts: Shape = {
   leaf: text,
   item: member,
@@ -90,7 +90,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   'a map of texts': mapOfTexts,
   'a map of times by number': {
     leaf: time,
-    item: numbered('"#"'),
+    item: itemWithKey('"#"'),
     whole: (items) => `{"timeByNumber":{${items}}}`,
   },
   'a list of messages': {
@@ -238,7 +238,7 @@ const LONG: readonly Pair[] = [
 /** Members that no object may have so often, or at all. */
 const MEMBERS: readonly Pair[] = ['"a"', '"no#"', '"\\ud800"', '"__proto__"', '"stringValue"'].map((key) => ({
   name: `an object of members ${key}`,
-  request: echoOf(`{${itemsOf({ ...mapOfTexts, item: numbered(key) }, 60_000, () => '"a"')}}`),
+  request: echoOf(`{${itemsOf({ ...mapOfTexts, item: itemWithKey(key) }, 60_000, () => '"a"')}}`),
   valid: echoOf(mapOfTexts.whole(itemsOf(mapOfTexts, 60_000, () => '"a"'))),
   most: MOST_OF_MISTAKES,
 }));

@@ -69,7 +69,7 @@ const parameter = fc
       [80, fc.constantFrom(...NAMES)],
       [20, fc.tuple(word, fc.constantFrom('', '[]', '.')).map((both) => both.join(''))],
     ),
-    weighted([60, fc.constantFrom(...VALUES)], [40, hostileText.map(percentEncoded)]),
+    weighted([60, fc.constantFrom(...VALUES)], [40, hostileText.map(percentEncode)]),
     percent(90),
   )
   .map(([name, value, whole]) => encodeURI(name) + (whole ? `=${value.slice(0, 300)}` : ''));
@@ -78,20 +78,22 @@ const oddQuery = fc
   .tuple(fc.array(parameter, { minLength: 1, maxLength: 4 }), fc.constantFrom('&', '&', '&&', ';'))
   .map(([parts, between]) => `?${parts.join(between)}`);
 
-function percentEncoded(text: string): string {
+function percentEncode(text: string): string {
   return [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
 }
 
 /** A header that is meaningful to the service or to other servers. @param ids of stored routes */
 function oddHeader(ids: readonly string[]): Arbitrary<Header> {
-  const named = (name: string, value: Arbitrary<string>): Arbitrary<Header> =>
+  const headerNamed = (name: string, value: Arbitrary<string>): Arbitrary<Header> =>
     value.map((content) => [name, content] as const);
-  const known = Object.entries(HEADERS).map(([name, values]) => named(name, fc.constantFrom(...values)));
+  const known = Object.entries(HEADERS).map(([name, values]) =>
+    headerNamed(name, fc.constantFrom(...values)),
+  );
   const long = fc.constantFrom(0, 1, 1_000, 7_000, 17_000).map((length) => 'a'.repeat(length));
   return weighted<Header>(
-    [1, named('idempotency-key', fc.oneof(fc.constantFrom('key-1', 'key-2'), headerText))],
-    [1, named('x-request-id', headerText)],
-    [1, named('if-none-match', fc.constantFrom(...ids.map((id) => `"${id}"`)))],
+    [1, headerNamed('idempotency-key', fc.oneof(fc.constantFrom('key-1', 'key-2'), headerText))],
+    [1, headerNamed('x-request-id', headerText)],
+    [1, headerNamed('if-none-match', fc.constantFrom(...ids.map((id) => `"${id}"`)))],
     [1, fc.tuple(word, long).map(([name, value]) => [`x-${name.replaceAll('~', '')}`, value] as const)],
     [4, fc.oneof(...known)],
   );

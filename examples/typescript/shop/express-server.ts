@@ -1,7 +1,7 @@
 /** Serves the routes of the manifest with Express 5. Its token needs the scope `routes:read`. `PORT`: default 3000. */
 import express, { type RequestHandler } from 'express';
 import { registeredRoutes } from './registry.js';
-import { HANDLERS, named } from './routes.js';
+import { HANDLERS, entryNamed } from './routes.js';
 
 const MIDDLEWARE: Readonly<Record<string, RequestHandler>> = {
   authenticate: (request, response, next) => {
@@ -14,10 +14,10 @@ const VERBS = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'delete' } as cons
 
 const application = express();
 for (const { method, path, middleware, handler } of await registeredRoutes()) {
-  const answer = named(HANDLERS, handler);
-  application[named<'get' | 'post' | 'put' | 'delete'>(VERBS, method)](
+  const answer = entryNamed(HANDLERS, handler);
+  application[entryNamed<'get' | 'post' | 'put' | 'delete'>(VERBS, method)](
     path,
-    ...middleware.map((name) => named(MIDDLEWARE, name)),
+    ...middleware.map((name) => entryNamed(MIDDLEWARE, name)),
     (request, response) => {
       response.json(answer(request.params));
     },

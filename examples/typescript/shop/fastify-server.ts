@@ -1,7 +1,7 @@
 /** Serves the routes of the manifest with Fastify 5. Its token needs the scope `routes:read`. `PORT`: default 3000. */
 import fastify, { type preHandlerAsyncHookHandler } from 'fastify';
 import { registeredRoutes } from './registry.js';
-import { HANDLERS, named, type Parameters } from './routes.js';
+import { HANDLERS, entryNamed, type Parameters } from './routes.js';
 
 const MIDDLEWARE: Readonly<Record<string, preHandlerAsyncHookHandler>> = {
   authenticate: async (request, reply) => {
@@ -11,11 +11,11 @@ const MIDDLEWARE: Readonly<Record<string, preHandlerAsyncHookHandler>> = {
 
 const application = fastify();
 for (const { method, path, middleware, handler } of await registeredRoutes()) {
-  const answer = named(HANDLERS, handler);
+  const answer = entryNamed(HANDLERS, handler);
   application.route({
     method,
     url: path,
-    preHandler: middleware.map((name) => named(MIDDLEWARE, name)),
+    preHandler: middleware.map((name) => entryNamed(MIDDLEWARE, name)),
     handler: async (request, reply) => reply.send(answer(request.params as Parameters)),
   });
 }

@@ -35,7 +35,7 @@ export const HANDLERS: Readonly<Record<string, Handler>> = Object.fromEntries(
 );
 
 /** @throws Error when there is no such name, so that a server does not start without something that a route needs */
-export function named<Value>(table: Readonly<Record<string, Value>>, name: string): Value {
+export function entryNamed<Value>(table: Readonly<Record<string, Value>>, name: string): Value {
   const value = table[name];
   if (value === undefined) throw new Error(`A route needs ${name}, which this program does not have.`);
   return value;
