@@ -28,8 +28,8 @@ export interface Insert extends InsertCall {
 interface Sending {
   readonly insert: Insert;
   readonly row: NewRow;
-  /** The answer to the last statement that had the row and got an answer. */
-  lastAnswer: InsertAnswer | undefined;
+  /** Whether the last answer to a statement that had the row says that it waited for a lock in vain. */
+  hasWaited: boolean;
 }
 
 /**
@@ -48,7 +48,6 @@ interface Sending {
 export class Inserts {
   readonly #lookUps: LookUps;
   readonly #insertTogether: (insert: Insert) => Promise<InsertAnswer>;
-  /** At most four run at once. */
   readonly #insertAlone: (insert: Insert) => Promise<InsertAnswer>;
   /** By the text of each key and shape, the insert under way that came first with it. */
   readonly #underWay = new Map<string, Promise<InsertOutcome>>();
@@ -80,7 +79,7 @@ export class Inserts {
     if (uniqueTexts.length === 0) return this.#send(newInsert);
 
     if (this.#conflictingCallers.has(newInsert.record.caller)) {
-      const outcome = await this.#confirmedOutcome(newInsert);
+      const outcome = await this.#outcomeFromStoredRoutes(newInsert);
       if (outcome !== undefined) return outcome;
     }
 
@@ -90,7 +89,7 @@ export class Inserts {
       // not entered in `#underWay`: all inserts that waited for the earlier insert are sent at once, and the database
       // decides among them.
       await Promise.allSettled([earlier]);
-      return (await this.#confirmedOutcome(newInsert)) ?? this.#send(newInsert);
+      return (await this.#outcomeFromStoredRoutes(newInsert)) ?? this.#send(newInsert);
     }
 
     const sent = this.#send(newInsert);
@@ -107,7 +106,7 @@ export class Inserts {
    * not decide its outcome, sends it alone.
    */
   async #send(insert: Insert): Promise<InsertOutcome> {
-    const sending: Sending = { insert, row: newRowOf(insert.record), lastAnswer: undefined };
+    const sending: Sending = { insert, row: newRowOf(insert.record), hasWaited: false };
     try {
       if (!this.#lockedRows.isLikelyToWait(sending.row)) {
         const outcome = await this.#sendInBatch(sending);
@@ -115,9 +114,9 @@ export class Inserts {
       }
       return await this.#sendAlone(sending);
     } catch (error) {
-      // The last answer is the row's own, or the batch's if no answer came after it. In the second case the lock may be
-      // another row's; that is noted all the same.
-      if (sending.lastAnswer?.kind === 'locked') this.#lockedRows.noteWait(sending.row);
+      // If there was no answer to the row alone (its call ended in the queue, say), the last answer is that of its batch,
+      // which may have waited for the lock of another row. The wait is noted for this row all the same.
+      if (sending.hasWaited) this.#lockedRows.noteWait(sending.row);
       throw error;
     }
   }
@@ -125,7 +124,7 @@ export class Inserts {
   /** The outcome of an insert sent in a batch; undefined if the batch does not decide it. */
   async #sendInBatch(sending: Sending): Promise<InsertOutcome | undefined> {
     const answer = await this.#insertTogether(sending.insert);
-    sending.lastAnswer = answer;
+    sending.hasWaited = answer.kind === 'locked';
     return this.#outcomeAfter(answer, sending.insert);
   }
 
@@ -137,7 +136,7 @@ export class Inserts {
   async #sendAlone(sending: Sending): Promise<InsertOutcome> {
     const { insert, row } = sending;
     const answer = await this.#lockedRows.takeTurn(row, () => this.#insertAlone(insert));
-    sending.lastAnswer = answer;
+    sending.hasWaited = answer.kind === 'locked';
     if (answer.kind === 'stored all') this.#lockedRows.noteStored(row);
 
     const outcome = await this.#outcomeAfter(answer, insert);
@@ -147,19 +146,18 @@ export class Inserts {
 
   /** The outcome of an insert after a statement that had its row; undefined if nothing decides it. */
   async #outcomeAfter({ kind }: InsertAnswer, insert: Insert): Promise<InsertOutcome | undefined> {
+    // If nothing decides after a batch, `#send` sends the row alone; if nothing decides then, `#sendAlone` throws.
     switch (kind) {
       case 'stored all':
         return INSERTED;
       case 'left out some':
         // A reader may not have the stored rows yet, so the writer is asked about what it does not show.
-        return (await this.#confirmedOutcome(insert)) ?? this.#outcomeFromWriter(insert);
+        return (await this.#outcomeFromStoredRoutes(insert)) ?? this.#outcomeFromWriter(insert);
       case 'locked':
-        // The locked row may be stored, and readable all the same: then this insert is its repeat or duplicate. If that is
-        // not found, sending this insert's row alone decides.
-        return this.#confirmedOutcome(insert);
+        // The locked row may be stored, and readable all the same: then this insert is its repeat or duplicate.
+        return this.#outcomeFromStoredRoutes(insert);
       case 'row refused':
-        // In a batch, another row may be at fault: `#send` then sends this row alone. Of a row sent alone, `#sendAlone` throws
-        // the error.
+        // Nothing was stored, perhaps because of another row of the batch.
         return undefined;
     }
   }
@@ -168,9 +166,11 @@ export class Inserts {
    * The outcome that follows from the stored routes, as a reader shows them; undefined if none follows, or if no reader
    * answers. A reader may lag behind: if it could lack a route that changes the outcome, the writer is asked.
    */
-  async #confirmedOutcome(insert: Insert): Promise<InsertOutcome | undefined> {
+  async #outcomeFromStoredRoutes(insert: Insert): Promise<InsertOutcome | undefined> {
     const outcome = await this.#outcomeFromReader(insert);
-    return outcome !== undefined && mayBeRepeat(outcome, insert) ? this.#outcomeFromWriter(insert) : outcome;
+    return outcome !== undefined && mayBeRepeatAfterAll(outcome, insert)
+      ? this.#outcomeFromWriter(insert)
+      : outcome;
   }
 
   /** The outcome that follows from the routes of a reader; undefined if none follows, or if no reader answers. */
@@ -250,6 +250,6 @@ function isSame(stored: Route, route: Route): boolean {
 }
 
 /** Whether a duplicate by shape may be a repeat after all, since the reader may lack the route that has its key. */
-function mayBeRepeat({ outcome }: InsertOutcome, { record }: Insert): boolean {
+function mayBeRepeatAfterAll({ outcome }: InsertOutcome, { record }: Insert): boolean {
   return outcome === 'duplicate' && record.idempotencyKey !== undefined;
 }
