@@ -58,13 +58,12 @@ export function tupleOf(record: RouteRecord, { textLiteral }: SqlDialect): strin
     const value = values[i];
     const hexEnd = 2 * (ends[i] ?? 0);
     tuple += i === 0 ? '(' : ', ';
+    // The digits of texts and bytes come from `hex`; a value of type 'digits' consists of hexadecimal digits already.
     if (value === undefined) tuple += 'null';
     else if (type === 'text') tuple += textLiteral(hex.slice(hexStart, hexEnd));
     else if (type === 'bytes') tuple += `x'${hex.slice(hexStart, hexEnd)}'`;
-    // The value consists of hexadecimal digits already.
     else if (type === 'digits') tuple += `x'${value}'`;
-    // A number.
-    else tuple += String(value);
+    else tuple += String(value); // A number.
     hexStart = hexEnd;
   }
   return `${tuple})`;
@@ -126,7 +125,10 @@ export function inCondition(column: string, literals: readonly string[]): string
   return `${column} in (${literals.join(', ')})`;
 }
 
-/** Bytes, or those of a text, as an SQL literal. */
+/**
+ * Bytes, or those of a text, as an SQL literal to compare with a binary column (id, caller, request_id, shape). For the
+ * columns of texts, see `SqlDialect.textLiteral`.
+ */
 export function literal(value: string | Bytes): string {
   const buffer = typeof value === 'string' ? Buffer.from(value) : bufferOf(value);
   return `x'${buffer.toString('hex')}'`;

@@ -14,15 +14,18 @@ import type { ServedCall, StatementFacts, StatementObservers } from './statement
 const CHECK_LIMIT_MS = 2_000;
 
 /**
- * An `INSERT` that ends this long after it was sent, in milliseconds, because of a lock, is taken to have waited for the
- * table. The error is the same for a row and for the table: only the time tells them apart. The server waits one second
- * for a row (on MySQL, in effect up to two), and at least `MIN_TABLE_WAIT_S` for the table. The limit is just below the
- * latter, so that the error of a row may come late on a busy machine.
+ * Tells a wait for a lock on the table from a wait for a lock on a row, whose errors are the same: an `INSERT` that fails
+ * because of a lock is taken to have waited for the table if it lasted at least this long, in milliseconds. The server waits
+ * one second for a row (on MySQL, in effect up to two), and at least `MIN_TABLE_WAIT_S` for the table. The limit is just
+ * below the latter, so that the error of a row may come late on a busy machine.
  *
  * The price: the time is that of the whole statement. If its rows wait for several locks in turn, each less than a second,
  * and then for another lock in vain, all rows fail as for the table, rather than being sent alone.
  */
-const TABLE_LOCK_MS = 1_000 * MIN_TABLE_WAIT_S - 100;
+const SHORTEST_TABLE_WAIT_MS = 1_000 * MIN_TABLE_WAIT_S - 100;
+
+/** The number of the attempt of a statement that is not retried. */
+const ONLY_ATTEMPT = 1;
 
 /** A call that wants a row to be stored. */
 export interface InsertCall extends ServedCall {
@@ -46,7 +49,10 @@ export class RouteStatements {
   readonly #observers: StatementObservers;
   readonly #engine: Engine;
   readonly #isAway: () => boolean;
-  /** The calls whose row an attempt may have stored although it failed. They are known again in later statements. */
+  /**
+   * The calls whose row an attempt may have stored although it failed. A call is known by its object, in later calls of
+   * `insert`, too.
+   */
   readonly #perhapsStored = new WeakSet<ServedCall>();
 
   /**
@@ -63,7 +69,7 @@ export class RouteStatements {
   /**
    * Inserts rows in one commit, but for those that are stored already, or whose key or shape is.
    *
-   * @param calls the same objects when their rows are sent again: they tell which rows may be stored already
+   * @param calls for a row that is sent again, the same object as before: it tells that the row may be stored already
    * @returns the answer, or an error, for each call in order
    */
   async insert(calls: readonly InsertCall[]): Promise<(InsertAnswer | Error)[]> {
@@ -112,15 +118,27 @@ export class RouteStatements {
       const { kind, mayHaveStored } = classify(error);
       if (mayHaveStored === true) for (const call of calls) this.#perhapsStored.add(call);
 
-      const isRowLocked = kind === 'locked' && performance.now() - sentAt < TABLE_LOCK_MS;
+      const isRowLocked = kind === 'locked' && performance.now() - sentAt < SHORTEST_TABLE_WAIT_MS;
       if (kind === 'row refused' || isRowLocked) return { kind, error: this.#translate(error) as Error };
       throw error;
     }
   }
 
+  /** The answer of an attempt as it holds for one of its calls: see `#failureOf`. */
   #answerTo(call: InsertCall, answer: InsertAnswer): InsertAnswer {
     if (answer.error === undefined) return answer;
     return { kind: answer.kind, error: this.#failureOf(call, answer.error) };
+  }
+
+  /**
+   * The failure of one of several calls that an error ends. A refusal is final only for a row that no earlier attempt may
+   * have stored; another row is unavailable.
+   *
+   * @param error as `#translate` returns it
+   */
+  #failureOf(call: ServedCall, error: unknown): Error {
+    const isUnknown = error instanceof DatabaseError && this.#perhapsStored.has(call);
+    return isUnknown ? storeUnavailable(error) : (error as Error);
   }
 
   /**
@@ -144,7 +162,7 @@ export class RouteStatements {
    */
   lookUp(values: readonly UniqueValues[], calls: readonly ServedCall[]): Promise<Row[]> {
     return this.#withConnection(calls, (connection, wanted) =>
-      this.#select(connection, selectRowsByUniqueValues(values), wanted, 1),
+      this.#select(connection, selectRowsByUniqueValues(values), wanted, ONLY_ATTEMPT),
     );
   }
 
@@ -261,16 +279,5 @@ export class RouteStatements {
   /** A driver's error as the rest of the service knows it. */
   #translate(error: unknown): unknown {
     return translate(error, addressOf(this.#knex));
-  }
-
-  /**
-   * The failure of one of several calls that an error ends. A refusal is final only for a row that no earlier attempt may
-   * have stored; another row is unavailable.
-   *
-   * @param error as `#translate` returns it
-   */
-  #failureOf(call: ServedCall, error: unknown): Error {
-    const isUnknown = error instanceof DatabaseError && this.#perhapsStored.has(call);
-    return isUnknown ? storeUnavailable(error) : (error as Error);
   }
 }
