@@ -23,7 +23,7 @@ export const CLASSES = {
   crowded: { ...UNAVAILABLE, retry: 'when reached' },
   /** The statement exceeded the server's time limit, and a retry would take as long. */
   late: { failure: 'DEADLINE_EXCEEDED' },
-  /** Somebody held a lock on a row, or on the table, for too long. */
+  /** Somebody held a lock on a row, or on the table, for too long. Each further attempt would wait as long. */
   locked: UNAVAILABLE,
   deadlock: { ...UNAVAILABLE, retry: 'at once' },
   /** The connection, and older ones, lead to a server that cannot execute the statement. Nothing was stored. */
@@ -32,11 +32,14 @@ export const CLASSES = {
   doubtful: { ...UNAVAILABLE, retry: 'at once', mayHaveStored: true },
   /** The connection was lost, whatever was in progress on it. */
   lost: { ...UNAVAILABLE, retry: 'at once', mayHaveStored: true },
-  /** No connection, or no response in time. */
-  unreachable: { ...UNAVAILABLE, retry: 'when reached' },
+  /**
+   * No connection, or no response in time. An `INSERT` that fails in this way was sent over a connection that was open, and
+   * then lost in silence.
+   */
+  unreachable: { ...UNAVAILABLE, retry: 'when reached', mayHaveStored: true },
   /** Another process kept the embedded database locked for longer than a statement waits. */
   busy: { ...UNAVAILABLE, retry: 'at once' },
-  /** The embedded database's file, or a server that is not trusted. Its next certificate may be valid. */
+  /** The embedded database's file cannot be used, or the server is not trusted; its next certificate may be valid. */
   unusable: UNAVAILABLE,
   /** Any other error, of a database or not. */
   other: {},
@@ -67,6 +70,7 @@ export interface DriverError {
   readonly fatal?: boolean | undefined;
 }
 
+/** The fields of whatever was thrown. Their types are not checked. */
 export function fieldsOfError(error: unknown): DriverError {
   return typeof error === 'object' && error !== null ? error : {};
 }

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Database } from '../../src/settings/database-url.js';
+import { openForCalls } from '../../src/store/database.js';
 import { engines } from '../support/engines.js';
 import {
   type Fault,
@@ -7,10 +9,10 @@ import {
   type Statement,
 } from '../support/mysql-fault-front.js';
 import { describeOn } from '../support/needs.js';
-import { type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
+import { CALL_TIMES, type KnexRouteStore, type OpenedStore, openStore } from '../support/open-store.js';
 import { entryOf } from '../support/store-entries.js';
 
-/** Some of the errors that leave open whether a statement was executed; statements.test.ts has all of them. */
+/** Some of the errors that leave open whether a statement was executed; driver-errors.test.ts has all of them. */
 const UNCLEAR: readonly (readonly [errno: number | undefined, name: string])[] = [
   [undefined, 'a lost connection'],
   [1180, 'an error during the commit'],
@@ -110,6 +112,27 @@ describeOn(engines.slice(1))('on $name', (engine) => {
       const { store } = await openedBeforeRefusal({});
       await expect(store.insert(entryOf())).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
       await expect(store.insert(entryOf())).rejects.toMatchObject({ errno: 1142 });
+    });
+
+    it('is unavailable if the database has been silent in a later attempt, and a third one is refused', async () => {
+      const faults: Fault[] = [
+        { done: false, answer: 1213 },
+        { done: true, answer: 'silence' },
+        { done: false, answer: 1142 },
+      ];
+      const { port } = await startMysqlFaultFront(database.port, ({ kind }) =>
+        kind === 'INSERT' ? faults.shift() : undefined,
+      );
+      const knex = openForCalls({ ...database.location, port } as Database, {
+        ...CALL_TIMES,
+        // Connecting must be quicker, on a busy machine, too.
+        silenceMs: 1_000,
+      });
+      onTestFinished(() => knex.destroy());
+
+      const insert = database.storeWith({ duplicates: 'reject' }, knex).insert(entryOf());
+      await expect(insert).rejects.toMatchObject({ reason: 'STORE_UNAVAILABLE' });
+      expect(faults).toEqual([]);
     });
 
     it.each([1213, 1290])('is not one that the database has rolled back (%i)', async (answer) => {
