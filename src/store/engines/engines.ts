@@ -3,10 +3,11 @@ import type { Engine, EngineName } from './engine.js';
 import { mysqlEngine } from './mysql.js';
 import { sqliteEngine } from './sqlite.js';
 
-/** Each engine opens the databases that have its name. */
-const BY_NAME: { readonly [Name in EngineName]: Engine<Extract<Database, { engine: Name }>> } = {
+/** Checks that each engine stands under the name of the databases that it opens. */
+const CHECKED: { readonly [Name in EngineName]: Engine<Extract<Database, { engine: Name }>> } = {
   mysql: mysqlEngine,
   sqlite: sqliteEngine,
 };
 
-export const ENGINES: Readonly<Record<EngineName, Engine>> = BY_NAME;
+/** For callers that know a name only at run time, and so cannot be checked: they take the engine by its database's name. */
+export const ENGINES: Readonly<Record<EngineName, Engine>> = CHECKED;
