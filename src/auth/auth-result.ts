@@ -34,6 +34,11 @@ export type AuthResult =
     }
   | Refusal;
 
+/** Whether what a step of authentication returned is a refusal, rather than what the step was to find. */
+export function isRefusal(result: object): result is Refusal {
+  return 'ok' in result && result.ok === false;
+}
+
 /** A refusal of an invalid token. It has no `cause`, since library errors may quote parts of the token. */
 export function tokenInvalid(message: string): Refusal {
   return { ok: false, reason: 'TOKEN_INVALID', message };

@@ -2,7 +2,7 @@ import jsonwebtoken from 'jsonwebtoken';
 import { ALGORITHM_NOT_ALLOWED_MESSAGE, type TrustedKey, trustedKeyFromPem, trustedSecret } from './keys.js';
 import { type ClaimNames, type Claims, readClaims } from './claims.js';
 import type { RemoteKeySet } from './remote-key-set.js';
-import { type AuthResult, type Refusal, tokenInvalid } from './auth-result.js';
+import { type AuthResult, isRefusal, type Refusal, tokenInvalid } from './auth-result.js';
 import { readBearerToken } from './bearer-token.js';
 import { type JsonObject, parseCompactJwt } from './compact-jwt.js';
 
@@ -54,6 +54,25 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   // jsonwebtoken's types demand a non-empty tuple of issuers.
   const issuer = [...issuers] as [string, ...string[]];
 
+  return {
+    authenticate(authorization) {
+      const token = readBearerToken(authorization);
+      if (typeof token !== 'string') return token;
+      const jwt = parseCompactJwt(token);
+      if (isRefusal(jwt)) return jwt;
+      const claims = readClaims(jwt.payload, options);
+      if (isRefusal(claims)) return claims;
+
+      const verify = (found: FoundKeys): AuthResult => {
+        if (isRefusal(found)) return found;
+        const reason = whyAllKeysRefuse(found, token, jwt.signatureBytes);
+        return reason === undefined ? resultFrom(claims) : tokenInvalid(reason);
+      };
+      const found = findKeys(jwt.header);
+      return found instanceof Promise ? found.then(verify) : verify(found);
+    },
+  };
+
   /**
    * Why the key refuses the token, as a sentence; undefined if it verifies the token.
    *
@@ -84,7 +103,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   ): string | undefined {
     for (const key of keys) {
       const reason = whyKeyRefuses(key, token, signatureBytes);
-      // Any other reason lies in the token itself, since jsonwebtoken checks the claims only of a signature that is valid.
+      // The key verifies the token (undefined), or the reason lies in the token itself and holds for every key, since
+      // jsonwebtoken checks the claims only of a signature that is valid.
       if (reason !== WRONG_SIGNATURE) return reason;
     }
     return WRONG_SIGNATURE;
@@ -97,25 +117,6 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       return tokenInvalid(`The token's ${audienceClaim} claim does not name this service.`);
     return { ok: true, caller: { subject, scopes }, rememberUntilMs: exp * 1000 };
   }
-
-  return {
-    authenticate(authorization) {
-      const token = readBearerToken(authorization);
-      if (typeof token !== 'string') return token;
-      const jwt = parseCompactJwt(token);
-      if ('reason' in jwt) return jwt;
-      const claims = readClaims(jwt.payload, options);
-      if ('reason' in claims) return claims;
-
-      const verify = (found: FoundKeys): AuthResult => {
-        if ('reason' in found) return found;
-        const reason = whyAllKeysRefuse(found, token, jwt.signatureBytes);
-        return reason === undefined ? resultFrom(claims) : tokenInvalid(reason);
-      };
-      const found = findKeys(jwt.header);
-      return found instanceof Promise ? found.then(verify) : verify(found);
-    },
-  };
 }
 
 /** The keys that may have signed a token, at least one, or why there are none. */

@@ -6,10 +6,11 @@ const TOKEN_MAX_BYTES = 8192;
 /** The scheme Bearer in any case (RFC 9110, section 11.1), and everything after the spaces that follow it. */
 const BEARER = /^bearer(?: +|$)(?<token>.*)$/is;
 /**
- * Several values that the gateway joined into a list (RFC 9110, section 5.3), at least one of them with the scheme Bearer:
+ * Several values that the gateway joined into a list (RFC 9110, section 5.3), at least one of them with the scheme Bearer.
+ * The expression has two alternatives:
  *
- * - The first has it. No bearer credential has a comma of its own.
- * - A later value has it.
+ * - The first value has the scheme, and a comma follows: no bearer credential has a comma of its own.
+ * - A later value has the scheme.
  */
 const SEVERAL_VALUES = /^bearer .*,|, *bearer(?: |$)/is;
 /** The characters of a bearer token (RFC 6750, section 2.1). */
@@ -23,9 +24,9 @@ const NOTHING_SENT =
 const EXPECTED_FORM = 'it must be the word Bearer, a space and the token.';
 
 /**
- * Reads the token from a request's `authorization`. A value with another scheme counts as a missing token, since it was
- * not meant for this service. So does an empty value or a bare scheme: Node's HTTP/2 drops a value that ends with a
- * space, so these cannot be told apart.
+ * Reads the token from a request's `authorization`; empty if there is none. A value with another scheme counts as a
+ * missing token, since it was not meant for this service. So does a bare scheme: Node's HTTP/2 leaves out a header whose
+ * value ends with a space, so that `Bearer ` comes as no value at all.
  */
 export function readBearerToken(value: string): string | Refusal {
   if (SEVERAL_VALUES.test(value)) return tokenInvalid('The authorization was given more than once.');

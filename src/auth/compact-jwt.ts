@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { type Refusal, tokenInvalid } from './auth-result.js';
 
+const NOT_A_JWT = 'The token is not a JWT: three parts in base64url, joined by dots.';
+
 /** A JSON object whose members have not been checked. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -10,7 +12,7 @@ interface CompactJwt {
   readonly header: JsonObject;
   /** JWT Claims Set (RFC 7519, section 4). */
   readonly payload: JsonObject;
-  /** The length of the signature, in bytes. */
+  /** The length of the signature, in bytes. The signature itself is verified from the token's text. */
   readonly signatureBytes: number;
 }
 
@@ -21,9 +23,11 @@ interface CompactJwt {
 export function parseCompactJwt(token: string): CompactJwt | Refusal {
   // Three parts are right; a fourth tells that there are too many. A token of dots alone would otherwise give thousands.
   const parts = token.split('.', 4);
-  const [headerBytes, payloadBytes, signature] = parts.length === 3 ? parts.map(decodeBase64url) : [];
-  if (!headerBytes || !payloadBytes || !signature)
-    return tokenInvalid('The token is not a JWT: three parts in base64url, joined by dots.');
+  if (parts.length !== 3) return tokenInvalid(NOT_A_JWT);
+  const [headerBytes, payloadBytes, signature] = parts.map(decodeBase64url);
+  // An empty signature passes here, and is refused when it is verified.
+  if (headerBytes === undefined || payloadBytes === undefined || signature === undefined)
+    return tokenInvalid(NOT_A_JWT);
 
   const header = parseJsonObject(headerBytes);
   if (header === undefined) return tokenInvalid("The token's header is not a JSON object in UTF-8.");

@@ -30,7 +30,7 @@ const RSA_MIN_BITS = 2048;
 const PUBLIC_KEY_PEM = /^-----BEGIN (?<label>(?:RSA )?PUBLIC KEY)-----[^-]+-----END \k<label>-----$/;
 
 /** The curves by OpenSSL's names, each with its algorithm and the length of a signature (RFC 7518, section 3.4). */
-const CURVES: ReadonlyMap<unknown, { readonly algorithm: Algorithm; readonly signatureBytes: number }> =
+const CURVES: ReadonlyMap<string, { readonly algorithm: Algorithm; readonly signatureBytes: number }> =
   new Map([
     ['prime256v1', { algorithm: 'ES256', signatureBytes: 64 }],
     ['secp384r1', { algorithm: 'ES384', signatureBytes: 96 }],
@@ -70,13 +70,21 @@ export function trustedKeyFromPem(pem: string): TrustedKey {
  * @throws Error when no algorithm allows a key of its type or length
  */
 export function trustedPublicKey(key: KeyObject): TrustedKey {
-  const { asymmetricKeyType: type, asymmetricKeyDetails: { namedCurve, modulusLength = 0 } = {} } = key;
-  const curve = CURVES.get(namedCurve);
-  if (curve !== undefined)
-    return { key, algorithms: [curve.algorithm], signatureBytes: curve.signatureBytes };
+  const type = key.asymmetricKeyType;
+  if (type === 'ec') return trustedEcKey(key);
+  if (type === 'rsa') return trustedRsaKey(key);
+  throw new Error(`The public key is of type ${String(type)}; it must be RSA or EC.`);
+}
 
-  if (type === 'ec') throw new Error('The curve of the EC key is not P-256, P-384 or P-521.');
-  if (type !== 'rsa') throw new Error(`The public key is of type ${String(type)}; it must be RSA or EC.`);
+function trustedEcKey(key: KeyObject): TrustedKey {
+  const { namedCurve = '' } = key.asymmetricKeyDetails ?? {};
+  const curve = CURVES.get(namedCurve);
+  if (curve === undefined) throw new Error('The curve of the EC key is not P-256, P-384 or P-521.');
+  return { key, algorithms: [curve.algorithm], signatureBytes: curve.signatureBytes };
+}
+
+function trustedRsaKey(key: KeyObject): TrustedKey {
+  const { modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
   if (modulusLength < RSA_MIN_BITS)
     throw new Error(`The RSA key has ${modulusLength} bits; at least ${RSA_MIN_BITS} are needed.`);
   return { key, algorithms: [...RSA_ALGORITHMS], signatureBytes: Math.ceil(modulusLength / 8) };
