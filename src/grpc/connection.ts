@@ -109,7 +109,7 @@ export class Connection {
    * Releases the session after its socket has closed. Node keeps a session that ended with unacknowledged settings for
    * as long as its listeners reference, even indirectly, the error of its socket.
    */
-  release(): void {
+  releaseSession(): void {
     this.#session
       ?.off('ping', this.#onActivity)
       .off('remoteSettings', this.#onSettings)

@@ -9,7 +9,7 @@ import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { HEAD_MAX_BYTES } from '../calls/call.js';
 import type { Limits } from '../settings/config.js';
-import { Connection, type ConnectionTimes, StreamCount } from './connection.js';
+import { Connection, type ConnectionLimits, type ConnectionTimes, StreamCount } from './connection.js';
 import { StreamLimits, type StreamLimitsOptions } from './stream-limits.js';
 
 /** Every tenth check is also a sweep, which ends whatever is overdue on any connection. */
@@ -22,8 +22,13 @@ const CLIENT_ERRORS: ReadonlySet<string | undefined> = new Set([
 /** The overhead of each header beyond its name and value, in bytes (RFC 9113, section 6.5.2). */
 const HEADER_BYTES = 32;
 
+/** The limits and times of each connection (`ConnectionLimits`), and of all together. */
 interface ConnectionsOptions
-  extends ConnectionTimes, StreamLimitsOptions, Pick<Limits, 'maxConnections' | 'grpcIdleMs' | 'deadlineMs'> {
+  extends
+    ConnectionLimits,
+    StreamLimitsOptions,
+    Pick<ConnectionTimes, 'checkMs'>,
+    Pick<Limits, 'maxConnections'> {
   /** Called with the reason when the server ends a connection because of a client's error. Default: not called. */
   readonly onError?: ((reason: string) => void) | undefined;
 }
@@ -66,13 +71,13 @@ export class Connections {
     });
 
     const secure = listener instanceof TlsServer;
+    // Node's own listener for connections creates the session. The first listener below runs before it, and the second
+    // one during it, before the server's other listeners for sessions. If TLS has negotiated another protocol, no session
+    // follows; then the next connection overwrites `awaitingSession`.
     let awaitingSession: Connection | undefined;
     listener.prependListener(secure ? 'secureConnection' : 'connection', (socket: Socket) => {
       awaitingSession = this.#accept(socket);
     });
-
-    // Node's own connection listener creates the session, so 'session' follows synchronously. If TLS has negotiated another
-    // protocol, no session follows; then the next connection overwrites `awaitingSession`.
     listener.prependListener('session', (session) => {
       if (awaitingSession !== undefined) this.#begin(awaitingSession, session);
       awaitingSession = undefined;
@@ -89,7 +94,7 @@ export class Connections {
     socket.once('close', () => {
       this.#open.delete(connection);
       this.#limits.remove(connection);
-      connection.release();
+      connection.releaseSession();
       if (this.#open.size === 0) this.#onEmpty?.();
     });
     return connection;
@@ -150,7 +155,7 @@ export class Connections {
 
   /**
    * Sends GOAWAY to all clients, and resolves when all connections have ended. After `graceMs`, destroys the remaining
-   * connections. The server must have stopped listening.
+   * connections. Must be called once, after the server has stopped listening.
    */
   async close(graceMs: number): Promise<void> {
     const grace = setTimeout(() => {

@@ -25,8 +25,8 @@ interface ConnectionsByLoad {
  * Announces to each client how many streams it may have open on its connection (SETTINGS_MAX_CONCURRENT_STREAMS; RFC 9113,
  * section 6.5.2). The limit depends on the load of its connection:
  *
- * - Busy: more than a few unary calls, or as many as the limit, are at work at once, or were a moment ago. A call is at work
- *   unless it waits for its client (`connection.ts`).
+ * - Busy: more than a few unary calls (`FEW_CALLS` in `connection.ts`), or as many as the limit, are at work at once, or
+ *   were a moment ago. A call is at work unless it waits for its client.
  * - Quiet: some unary call has been at work since the last update, but the connection is not busy. So is a connection to
  *   which no update has announced a limit yet.
  * - Idle: no unary call has been at work since the last update. Such a connection keeps its limit, unless that has become
@@ -37,8 +37,9 @@ export class StreamLimits {
   readonly #maxStreams: number;
   readonly #share: StreamShare;
   /**
-   * Connections whose unary calls have been at work since the last update but one. A connection whose calls all wait for
-   * longer leaves the set. It comes back with its next call, not when a call that waited goes on.
+   * Connections whose unary calls have been at work since the last update but one. A connection whose calls have all
+   * waited for longer leaves the set, and comes back only with its next call. Until then it counts as idle, which is
+   * accepted, even if a call that waited goes on.
    */
   readonly #withCalls = new Set<Connection>();
   /** Connections that have the limit that they began with, since no update has announced another to them. */
@@ -82,11 +83,15 @@ export class StreamLimits {
 
     for (const connection of busy) this.#announce(connection, limitOfBusy);
     for (const connection of quiet) this.#announce(connection, Math.min(limitOfBusy, mostWhenNotBusy));
+    this.#lowerAllBut(busy, mostWhenNotBusy);
+  }
 
+  /** Lowers to `most` all limits above it but those of busy connections. Quiet ones have been told theirs already. */
+  #lowerAllBut(busy: ReadonlySet<Connection>, most: number): void {
     // No connection was ever announced more than `maxStreams`, so none can be above this limit.
-    if (mostWhenNotBusy >= this.#maxStreams) return;
+    if (most >= this.#maxStreams) return;
     for (const connection of this.#open)
-      if (!busy.has(connection)) connection.lowerMaxConcurrentStreams(mostWhenNotBusy);
+      if (!busy.has(connection)) connection.lowerMaxConcurrentStreams(most);
   }
 
   /** Samples the calls of each connection, and tells the busy connections from the quiet ones. */

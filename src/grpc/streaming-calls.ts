@@ -36,6 +36,7 @@ interface StreamingCall {
 export class StreamingCalls {
   readonly #observe: ObserveStreamingCall;
   readonly #limiter: Limiter;
+  /** By call, what to do at its end. Holds a refused call, too, until its status is sent. */
   readonly #open = new Map<StreamingCall, ReturnType<ObserveStreamingCall>>();
 
   /** @param most the most calls open at one time; default: 1,024 */
@@ -52,22 +53,22 @@ export class StreamingCalls {
    */
   begin(call: StreamingCall, failureBeyondLimit: () => Failure<CallReason>): boolean {
     const peer = call.getPeer();
-    const full = !this.#limiter.acquire(peer);
+    const isRefused = !this.#limiter.acquire(peer);
     // A refused call is observed as well.
     const onEnd = this.#observe(call.getPath());
     this.#open.set(call, (code, reason) => {
-      if (!full) this.#limiter.release(peer);
+      if (!isRefused) this.#limiter.release(peer);
       onEnd(code, reason);
     });
 
-    // grpc-js emits this event at the end of every call. The stream has ended only if its handler has ended it, which both
-    // handlers (`health.ts`, `reflection.ts`) do without an error, or `#fail`, after which `#end` does nothing.
+    // grpc-js emits this event at the end of every call, whatever ended it. A handler (`health.ts`, `reflection.ts`) ends
+    // the stream only without an error. A call that `#fail` ended has left `#open` already, so that `#end` does nothing.
     call.once('cancelled', () => {
       this.#end(call, call.writableEnded ? status.OK : status.CANCELLED);
     });
 
-    if (full) this.#fail(call, failureBeyondLimit());
-    return !full;
+    if (isRefused) this.#fail(call, failureBeyondLimit());
+    return !isRefused;
   }
 
   /** Ends the calls that their handlers have not ended, with `SHUTTING_DOWN`. */
