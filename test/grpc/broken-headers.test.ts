@@ -17,7 +17,7 @@ import {
   SETTINGS,
   socketTo,
 } from '../support/http2-frames.js';
-import { built } from '../support/built.js';
+import { requireBuild } from '../support/build-folder.js';
 import { LIMITS } from '../support/grpc-limits.js';
 
 const NO_BYTES = Buffer.alloc(0);
@@ -47,7 +47,7 @@ let address: URL;
 let end: Promise<string>;
 
 beforeEach(async () => {
-  built();
+  requireBuild('service');
   const program = join(import.meta.dirname, '../support/measured-server.mjs');
   server = fork(program, [JSON.stringify(LIMITS)], { execArgv: ['--expose-gc'], silent: true });
   end = once(server, 'exit').then(() => 'has ended');

@@ -11,7 +11,7 @@ import { FAILURES } from '../../src/calls/failures.js';
 import { DEFAULT_SCOPES, routeService } from '../../src/grpc/route-service.js';
 import { Registry } from '../../src/registry/registry.js';
 import type { RouteStore } from '../../src/registry/route-store.js';
-import { built } from '../support/built.js';
+import { buildFolder } from '../support/build-folder.js';
 import { openApi } from '../support/openapi.js';
 import { patterns, valuesOf, verdicts } from './patterns.js';
 
@@ -71,7 +71,7 @@ describe('the description of the bearer token', () => {
     const [, options = ''] = /`npm run --silent token -- ([^`]+)`/.exec(description) ?? [];
     const args = (options.match(/"[^"]*"|\S+/g) ?? []).map((arg) => arg.replaceAll('"', ''));
     const env = { JWT_SECRET: 's'.repeat(32), JWT_ISSUER: 'i', JWT_AUDIENCE: 'a' };
-    const token = execFileSync(process.execPath, [join(built(), 'token.js'), ...args], {
+    const token = execFileSync(process.execPath, [join(buildFolder(), 'token.js'), ...args], {
       env,
       stdio: 'pipe',
     });

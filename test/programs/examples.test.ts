@@ -5,7 +5,7 @@ import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { DEFINITION } from '../../packages/client/test/support/test-client.js';
-import { built } from '../support/built.js';
+import { requireBuild } from '../support/build-folder.js';
 import { freePort } from '../support/free-port.js';
 import { needs, programPath, supplies } from '../support/needs.js';
 import { Program } from '../support/process.js';
@@ -51,7 +51,7 @@ function valuesIn(stdout: string): unknown[] {
 
 function webApplication(settings: Readonly<Record<string, string>>): Program {
   expect(README).toContain('| `npm run --silent build:examples && node dist/examples/web-application.js` |');
-  built('examples');
+  requireBuild('examples');
   return new Program('examples/web-application', [], ROOT, settings);
 }
 
@@ -149,7 +149,7 @@ describe('the example of a deployed application', () => {
   /** A program of the shop, which uses a manifest of this name. */
   function shop(folder: string, manifest: string, name: string, settings: Record<string, string>): Program {
     expect(README).toContain(`${name}.js`);
-    built('examples');
+    requireBuild('examples');
     const MANIFEST = join(folder, manifest);
     const program = new Program(`examples/shop/${name}`, [], ROOT, { MANIFEST, ...settings });
     onTestFinished(async () => {

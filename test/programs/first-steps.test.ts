@@ -3,7 +3,7 @@ import { mkdtemp, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { built } from '../support/built.js';
+import { requireBuild } from '../support/build-folder.js';
 import { Program } from '../support/process.js';
 import { createOver, getOver } from '../support/program-fixture.js';
 import { FREE_PORTS, SERVICE_SETTINGS } from '../support/service.js';
@@ -14,7 +14,7 @@ const UNDER_NPM = { npm_lifecycle_event: 'start' };
 
 /** A folder in which `npm run token` and `docker exec` run the built program. */
 async function folderOfPrograms(): Promise<string> {
-  built();
+  requireBuild('service');
   const folder = await mkdtemp(join(inject('temporaryFolder'), 'first-steps-'));
   for (const name of ['dist', 'node_modules']) await symlink(join(ROOT, name), join(folder, name));
   await writeFile(join(folder, 'package.json'), '{"type":"module","scripts":{"token":"node dist/token.js"}}');

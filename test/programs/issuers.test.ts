@@ -10,7 +10,13 @@ import { freePort } from '../support/free-port.js';
 import { readManifest } from '../support/kubernetes-api.js';
 import { needs } from '../support/needs.js';
 import { type SigningAlgorithm, startOidcIssuer } from '../support/oidc-issuer.js';
-import { created, createOver, getOver, httpUrlOf, programsOfTest } from '../support/program-fixture.js';
+import {
+  createRouteOver,
+  createOver,
+  getOver,
+  httpUrlOf,
+  programsOfTest,
+} from '../support/program-fixture.js';
 import { blocksOf, Reader } from '../support/readme-reader.js';
 import { runningService } from '../support/running-service.js';
 import { FREE_PORTS } from '../support/service.js';
@@ -95,7 +101,7 @@ describe('docs/issuers.md', needs('curl'), () => {
       expect(JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString())).toMatchObject({
         alg: algorithm,
       });
-      const route = await created(url, token);
+      const route = await createRouteOver(url, token);
       expect(await getOver(url, route.id, token)).toEqual(route);
     },
   );

@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { built } from '../support/built.js';
+import { buildFolder } from '../support/build-folder.js';
 import { programsOfTest } from '../support/program-fixture.js';
 import { FREE_PORTS } from '../support/service.js';
 
 const SETTINGS = { ...FREE_PORTS, DATABASE_URL: 'sqlite::memory:' };
 
 it('the service logs human-readable lines at a terminal', async () => {
-  const main = join(built(), 'main.js');
+  const main = join(buildFolder(), 'main.js');
   const command = `exec "${process.execPath}" "${main}"`;
   const env = { ...SETTINGS, PATH: process.env['PATH'], TERM: 'xterm' };
   const terminal = spawn('script', ['-qec', command, '/dev/null'], { cwd: programsOfTest().folder, env });

@@ -5,7 +5,7 @@ import { MIGRATIONS } from '../../src/store/migrations.js';
 import { type Database, engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
 import { type Program, Programs } from '../support/process.js';
-import { created, getOver, httpUrlOf, ROUTE } from '../support/program-fixture.js';
+import { createRouteOver, getOver, httpUrlOf, ROUTE } from '../support/program-fixture.js';
 import { FREE_PORTS, SERVICE_SETTINGS } from '../support/service.js';
 
 let programs: Programs;
@@ -60,7 +60,7 @@ describe('a service without settings', () => {
     expect(statSync(secretFile).mode & 0o777).toBe(0o600);
     const secret = readFileSync(secretFile, 'utf8');
     expect(secret).toMatch(/^[0-9a-f]{64}$/);
-    const route = await created(url, token);
+    const route = await createRouteOver(url, token);
     expect(route).toMatchObject(ROUTE);
     await expect(getOver(url, route.id, token)).resolves.toEqual(route);
     expect(service.stderr).toContain(`\ndocs   ${url}/docs\n`);
@@ -82,7 +82,7 @@ describe('a service without settings', () => {
   );
 
   it('leaves all routes in one file when it stops, and keeps its secret when it restarts', async () => {
-    const route = await created(url, token);
+    const route = await createRouteOver(url, token);
     await service.stop();
     copyFileSync(join(programs.folder, 'data/routes.db'), join(programs.folder, 'copy.db'));
     const again = await httpUrlOf(run('main', { DATABASE_URL: 'sqlite:copy.db' }));
@@ -160,7 +160,7 @@ describeOn(engines)('on $name', (engine) => {
     const both = ['Asia/Kolkata', 'Pacific/Chatham'].map((TZ) => run('main', { ...settings, TZ }));
     const [inIndia = '', inChatham = ''] = await Promise.all(both.map(httpUrlOf));
     const before = Date.now();
-    const route = await created(inIndia);
+    const route = await createRouteOver(inIndia);
     expect(Date.parse(route.createdAt)).toBeGreaterThanOrEqual(before);
     expect(Date.parse(route.createdAt)).toBeLessThanOrEqual(Date.now());
     await expect(getOver(inIndia, route.id)).resolves.toEqual(route);

@@ -8,7 +8,7 @@ import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { openForMigrations } from '../../src/store/database.js';
 import { KnexRouteStore } from '../../src/store/knex-route-store.js';
 import { migrateUp, migrationStatus, MIGRATIONS } from '../../src/store/migrations.js';
-import { built } from '../support/built.js';
+import { buildFolder } from '../support/build-folder.js';
 import { type Database, engines } from '../support/engines.js';
 import { MountedFiles } from '../support/mounted-files.js';
 import { startMysqlTlsFront } from '../support/mysql-tls-front.js';
@@ -18,7 +18,7 @@ import { entryOf } from '../support/store-entries.js';
 import { throughPort } from '../support/tcp-proxy.js';
 import { authority, first } from '../support/tls-set.js';
 
-const DIST = built();
+const DIST = buildFolder();
 
 /** A program that migrates, and kills itself instead of sending the given statement. */
 const KILLED = `

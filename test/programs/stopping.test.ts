@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { built } from '../support/built.js';
+import { buildFolder } from '../support/build-folder.js';
 import { engines } from '../support/engines.js';
 import { freePort } from '../support/free-port.js';
 import { itOn } from '../support/needs.js';
@@ -204,7 +204,7 @@ it('a log that cannot be written neither stops the service nor keeps it from sto
   const address = `127.0.0.1:${await freePort()}`;
   // The service cannot write a single byte to any file.
   const script = 'ulimit -f 0 && exec "$0" --import "$1" "$2" > log';
-  const service = spawn('sh', ['-c', script, process.execPath, LEASH, join(built(), 'main.js')], {
+  const service = spawn('sh', ['-c', script, process.execPath, LEASH, join(buildFolder(), 'main.js')], {
     cwd: programs.folder,
     env: { ...SERVICE_SETTINGS, HTTP_ADDRESS: address, DATABASE_URL: 'sqlite::memory:', LOG_LEVEL: 'debug' },
     stdio: 'pipe',

@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { runMigration } from '../../src/run/migration.js';
-import { built } from '../support/built.js';
+import { buildFolder } from '../support/build-folder.js';
 import { engines } from '../support/engines.js';
 import { describeOn } from '../support/needs.js';
 import { openStore } from '../support/open-store.js';
@@ -38,7 +38,7 @@ const USAGE = /^Usage: node dist\/migrate\.js \[--status \| --count-duplicates \
 
 it('a full disk is named in a sentence with the setting, and without SQL', () => {
   const folder = mkdtempSync(join(inject('temporaryFolder'), 'full-'));
-  const command = `ulimit -f 8; exec ${process.execPath} ${built()}/migrate.js`;
+  const command = `ulimit -f 8; exec ${process.execPath} ${buildFolder()}/migrate.js`;
   const env = { DATABASE_URL: `sqlite:${folder}/routes.db` };
   const { status, stdout, stderr } = spawnSync('sh', ['-c', command], { env, encoding: 'utf8' });
   expect([status, stdout]).toEqual([1, '']);

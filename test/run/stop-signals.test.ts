@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { built } from '../support/built.js';
+import { buildFolder } from '../support/build-folder.js';
 
 /** Sends itself the signal, and again once it begins to stop; exits with 0 unless the repeat ends it first. */
 const SIGNALLED_TWICE = `
-  const { onStopSignals } = await import('${built()}/run/stop-signals.js');
+  const { onStopSignals } = await import('${buildFolder()}/run/stop-signals.js');
   const [signal, repeatMs] = process.argv.slice(1);
   const again = () => {
     process.once(signal, () => process.exit(0));

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { localSecret } from '../../src/settings/local-secret.js';
-import { built } from '../support/built.js';
+import { buildFolder } from '../support/build-folder.js';
 
 /** Root can read everything, so the code switches to the user nobody, who cannot read the project. */
 const BECOME_NOBODY = process.getuid?.() === 0 ? 'process.setgroups([]); process.setuid(65_534);' : '';
@@ -38,7 +38,7 @@ afterEach(() => {
 
 /** Returns the secret that another process reads or creates. */
 async function secretOfProcess(): Promise<string> {
-  const print = `process.stdout.write((await import('${built()}/settings/local-secret.js')).localSecret(process.argv[1]))`;
+  const print = `process.stdout.write((await import('${buildFolder()}/settings/local-secret.js')).localSecret(process.argv[1]))`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', print, file], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -106,7 +106,7 @@ describe('the local secret', () => {
   it('is refused with its full path and a remedy when this user may not enter its folder', () => {
     chmodSync(folder, 0o755);
     chmodSync(join(folder, 'data'), 0);
-    const module = JSON.stringify(pathToFileURL(join(built(), 'settings/local-secret.js')));
+    const module = JSON.stringify(pathToFileURL(join(buildFolder(), 'settings/local-secret.js')));
     const code = `import(${module}).then((it) => { ${BECOME_NOBODY} it.localSecret('data/jwt-secret'); }).catch((e) => console.log(e.message))`;
     const { stdout } = spawnSync(process.execPath, ['-e', code], { cwd: folder, encoding: 'utf8' });
     expect(stdout).toBe(

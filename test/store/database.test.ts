@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTes
 import { parseDatabaseUrl } from '../../src/settings/database-url.js';
 import { addressOf, openForCalls, openForMigrations } from '../../src/store/database.js';
 import { requireWritable } from '../../src/store/engines/sqlite-file.js';
-import { built } from '../support/built.js';
+import { buildFolder } from '../support/build-folder.js';
 import type { Pair } from '../support/certificates.js';
 import { type Database, engines } from '../support/engines.js';
 import { MountedFiles } from '../support/mounted-files.js';
@@ -53,7 +53,7 @@ describeOn(engines.slice(1))('a connection to $name', (engine) => {
 const BECOME_NOBODY = process.getuid?.() === 0 ? 'process.setgroups([]); process.setuid(65_534);' : '';
 
 /** Loaded before the code becomes the user nobody, who may not be able to read this folder. */
-const MODULE = pathToFileURL(join(built(), 'store/engines/sqlite-file.js')).href;
+const MODULE = pathToFileURL(join(buildFolder(), 'store/engines/sqlite-file.js')).href;
 
 /** The error that an unprivileged user gets for the file; empty for none. */
 function toldOf(path: string, cwd = '/'): string {

@@ -37,12 +37,12 @@ export function environmentOf(
   { environment = {} }: ComposeService,
   variables: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
-  const filled = (value: string | number): string =>
+  const fill = (value: string | number): string =>
     String(value).replace(
       /\$\{(\w+):?([-?])([^}]*)\}/g,
       (_, name: string, kind: string, text: string) => variables[name] ?? (kind === '-' ? text : SECRET),
     );
-  return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, filled(value)]));
+  return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, fill(value)]));
 }
 
 /** The last stage of the Dockerfile. */

@@ -66,7 +66,7 @@ async function unpack(
   try {
     process.stderr.write(`Downloading ${packages.join(' and ')} into ${folder}: nothing is installed.\n`);
     const content = join(draft, 'content');
-    for (const file of await downloaded(packages, draft, alone))
+    for (const file of await downloadPackages(packages, draft, alone))
       await run('dpkg-deb', ['--extract', file, content]);
     await writeStarters(content, systemPrograms);
     // Another run may have been faster; its content is the same.
@@ -93,7 +93,11 @@ export async function installPackages(packages: readonly string[]): Promise<void
 }
 
 /** Downloads packages, with their dependencies unless `alone`. Returns the paths of the files. */
-async function downloaded(packages: readonly string[], draft: string, alone: boolean): Promise<string[]> {
+async function downloadPackages(
+  packages: readonly string[],
+  draft: string,
+  alone: boolean,
+): Promise<string[]> {
   await mkdir(join(draft, 'state/lists/partial'), { recursive: true });
   const archives = join(draft, 'cache/archives');
   await mkdir(join(archives, 'partial'), { recursive: true });

@@ -49,7 +49,8 @@ async function servers(): Promise<Servers> {
   return { urls: [server.url], stop: () => server.stop() };
 }
 
-async function prepared(url: string): Promise<MysqlServer> {
+/** Drops what ended runs have left on a server. @throws Error with its host, if it cannot serve the tests */
+async function prepareServer(url: string): Promise<MysqlServer> {
   if (!URL.canParse(url)) throw new Error('TEST_MYSQL_URL takes URLs: mysql://user:password@host:port');
   try {
     const server = await identifyMysqlServer(url);
@@ -107,7 +108,7 @@ async function supply(needs: readonly Need[], closing: (() => Promise<void>)[]):
     ),
   );
   if (process.env['CI'] === 'true') failFor(missing);
-  const mysqlServers = await Promise.all(urls.map(prepared));
+  const mysqlServers = await Promise.all(urls.map(prepareServer));
   return { mysqlServers, programs, missing, ...(galera && { galera }) };
 }
 

@@ -12,7 +12,8 @@ export interface MysqlServer {
   readonly url: string;
 }
 
-async function connected<T>(url: string, use: (connection: Connection) => Promise<T>): Promise<T> {
+/** What `use` returns for a connection, which is then closed. */
+async function withConnection<T>(url: string, use: (connection: Connection) => Promise<T>): Promise<T> {
   const connection = await createConnection({ uri: url });
   try {
     return await use(connection);
@@ -35,7 +36,7 @@ function urlOf(server: string, database: string): string {
  */
 export async function identifyMysqlServer(location: string): Promise<MysqlServer> {
   const url = urlOf(location, '');
-  const [rows] = await connected(url, (connection) =>
+  const [rows] = await withConnection(url, (connection) =>
     connection.query<(RowDataPacket & { version: string })[]>('select version() as version'),
   );
   const version = rows[0]?.version ?? '';
@@ -49,7 +50,7 @@ export async function identifyMysqlServer(location: string): Promise<MysqlServer
  */
 export async function createMysqlDatabase(server: MysqlServer): Promise<string> {
   const name = `${PREFIX}${Date.now()}_${randomBytes(6).toString('hex')}`;
-  await connected(server.url, (connection) =>
+  await withConnection(server.url, (connection) =>
     connection.query(`create database ${name} character set latin1`),
   );
   return urlOf(server.url, name);
@@ -58,12 +59,12 @@ export async function createMysqlDatabase(server: MysqlServer): Promise<string> 
 /** Drops a database that {@link createMysqlDatabase} created. */
 export async function dropMysqlDatabase(url: string): Promise<void> {
   const name = new URL(url).pathname.slice(1);
-  await connected(urlOf(url, ''), (connection) => connection.query(`drop database if exists ${name}`));
+  await withConnection(urlOf(url, ''), (connection) => connection.query(`drop database if exists ${name}`));
 }
 
 /** Drops the databases that killed runs left behind: those created more than a day before `now`. */
 export async function dropLeftovers(server: MysqlServer, now: number): Promise<void> {
-  await connected(server.url, async (connection) => {
+  await withConnection(server.url, async (connection) => {
     const [rows] = await connection.query<(RowDataPacket & { name: string })[]>(
       'select schema_name as name from information_schema.schemata where left(schema_name, ?) = ?',
       [PREFIX.length, PREFIX],

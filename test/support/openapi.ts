@@ -47,7 +47,7 @@ const OF_TRANSPORT = [
 const OTHERS = 'components/responses/Error';
 
 // Clients must tolerate unknown fields, but the tests must find undocumented ones.
-const DOCUMENT = closed(openApi()) as ServiceDocument;
+const DOCUMENT = withClosedObjects(openApi()) as ServiceDocument;
 const AJV = validatorOf(DOCUMENT);
 
 /**
@@ -109,7 +109,7 @@ function bodyProblems(
   const type = headers.get('content-type') ?? '';
   if (content[type] === undefined) return [`The content type "${type}" is not documented.`];
   const body = JSON.parse(text) as { error?: { details?: readonly { reason?: string }[] } };
-  const schema = [...pointer, 'content', type, 'schema'].map(escaped).join('/');
+  const schema = [...pointer, 'content', type, 'schema'].map(pointerKey).join('/');
   const reason = body.error?.details?.find((detail) => detail.reason !== undefined)?.reason;
   const isNamed = pointer.join('/') === OTHERS || description.includes(`\`${reason ?? ''}\``);
   return [
@@ -126,14 +126,17 @@ function problemsOf(validate: ValidateFunction, value: unknown, subject: string)
   );
 }
 
-function escaped(key: string): string {
+/** A key as a JSON Pointer in a URI has it (RFC 6901, section 6). */
+function pointerKey(key: string): string {
   return encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
 /** The same document, with object schemas that allow no additional properties. */
-function closed(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(closed);
+function withClosedObjects(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withClosedObjects);
   if (typeof value !== 'object' || value === null) return value;
-  const copy = Object.fromEntries(Object.entries(value).map(([key, member]) => [key, closed(member)]));
+  const copy = Object.fromEntries(
+    Object.entries(value).map(([key, member]) => [key, withClosedObjects(member)]),
+  );
   return copy['type'] === 'object' && 'properties' in copy ? { additionalProperties: false, ...copy } : copy;
 }

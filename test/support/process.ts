@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { built } from './built.js';
+import { buildFolder } from './build-folder.js';
 
 /** A module that exits the program when its parent process has ended, for whatever reason. */
 export const LEASH = "data:text/javascript,process.stdin.on('close',()=>process.exit(1)).resume().unref()";
@@ -40,7 +40,7 @@ export class Program {
     group = false,
   ) {
     const env = { PATH: process.env['PATH'], ...settings };
-    const path = isAbsolute(name) ? name : join(built(), name);
+    const path = isAbsolute(name) ? name : join(buildFolder(), name);
     this.#child = spawn(process.execPath, ['--import', LEASH, `${path}.js`, ...args], {
       cwd,
       env,

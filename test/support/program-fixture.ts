@@ -34,7 +34,10 @@ export async function getOver(url: string, id: string, token = tokenFor()): Prom
 }
 
 /** Creates a route over REST and returns it. @throws Error if that fails */
-export async function created(url: string, token?: string): Promise<{ id: string; createdAt: string }> {
+export async function createRouteOver(
+  url: string,
+  token?: string,
+): Promise<{ id: string; createdAt: string }> {
   const response = await createOver(url, token);
   if (response.status !== 201) throw new Error(`${response.status} ${await response.text()}`);
   return (await response.json()) as { id: string; createdAt: string };

@@ -8,7 +8,7 @@ import { SETTINGS } from '../../../src/settings/table.js';
 import { needs, programPath } from '../../support/needs.js';
 import { startOidcIssuer } from '../../support/oidc-issuer.js';
 import type { Program } from '../../support/process.js';
-import { created, httpUrlOf, programsOfTest } from '../../support/program-fixture.js';
+import { createRouteOver, httpUrlOf, programsOfTest } from '../../support/program-fixture.js';
 import { FREE_PORTS } from '../../support/service.js';
 
 const run = promisify(execFile);
@@ -96,7 +96,7 @@ describe('the command line of the unit', () => {
     const parties = 'JWT_ISSUER=https://issuer.test\nJWT_AUDIENCE=route-registry';
     const program = await startUnit({ 'jwt-secret': secret, 'settings.env': parties });
     const url = await httpUrlOf(program);
-    await expect(created(url)).resolves.toHaveProperty('id');
+    await expect(createRouteOver(url)).resolves.toHaveProperty('id');
   });
 
   it('starts the service with an issuer, without a secret', async () => {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import { Child } from '../../../bench/child.js';
 import { rssMib } from '../../../bench/process-usage.js';
-import { built } from '../../support/built.js';
+import { buildFolder } from '../../support/build-folder.js';
 import { tokenFor } from '../../support/service.js';
 import type { Load, LoadResult } from '../programs/load-result.js';
 import type { ServiceProcess } from './service-process.js';
@@ -13,7 +13,7 @@ const SAMPLE_MS = 50;
 /** Starts one of the load and attack programs. It ends with this process at the latest. */
 export function startProgram(name: string, argument: unknown): Child {
   return new Child(
-    [join(built('faults'), PROGRAMS, `${name}.js`), JSON.stringify(argument)],
+    [join(buildFolder('faults'), PROGRAMS, `${name}.js`), JSON.stringify(argument)],
     {},
     inject('temporaryFolder'),
   );

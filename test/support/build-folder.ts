@@ -31,11 +31,17 @@ const BUILDS = {
 } as const satisfies Record<string, Build>;
 
 /**
- * Returns the folder of the built programs, for tests that run them.
+ * The folder of the programs that were built, for tests that run them.
  *
- * @throws Error that names the build command, if a source has changed since the build
+ * @throws Error as `requireBuild` does
  */
-export function built(what: keyof typeof BUILDS = 'service'): string {
+export function buildFolder(what: keyof typeof BUILDS = 'service'): string {
+  requireBuild(what);
+  return join(ROOT, 'dist');
+}
+
+/** @throws Error that names the build command, if a source has changed since the build */
+export function requireBuild(what: keyof typeof BUILDS): void {
   const { command, parts } = BUILDS[what];
   for (const [sources, mark] of parts) {
     const builtMs = statSync(join(ROOT, mark), { throwIfNoEntry: false })?.mtimeMs ?? 0;
@@ -47,5 +53,4 @@ export function built(what: keyof typeof BUILDS = 'service'): string {
         );
     }
   }
-  return join(ROOT, 'dist');
 }
