@@ -44,6 +44,8 @@ export async function callRaw(
   body: Uint8Array,
 ): Promise<RawOutcome> {
   const session = connect(`http://${address}`);
+  // The stream reports it, too.
+  session.on('error', () => undefined);
   try {
     return await outcomeOf(requestOn(session, path, headers).end(body));
   } finally {
@@ -78,6 +80,7 @@ export async function outcomeOf(stream: ClientHttp2Stream): Promise<RawOutcome> 
     lastHeaders = headers;
   };
   stream.on('response', remember).on('trailers', remember).resume();
+  // Rejects at an 'error' of the stream.
   await once(stream, 'close');
   const { 'grpc-status': code, 'grpc-message': message = '' } = lastHeaders;
   return {
