@@ -6,6 +6,14 @@ import { beginCall, beginWatch, expectEcho, FAST_TIMES, MESSAGE } from '../suppo
 import { outcomeOf, requestOn } from '../support/http2-call.js';
 import { connectTo, ECHO, SLOW, startTestServer, type TestServer } from '../support/test-grpc-server.js';
 
+// Every connection may have a share of the streams (src/grpc/stream-share.ts, which has tests of its own):
+//
+// - Busy connections, which have more than 2 calls at work or as many as they may, share half of `maxWaitingCalls`.
+//   The calls of connections with fewer come off it first. New connections count as busy until the next check.
+// - All open connections share three times the streams that may be open at once, 1.125 for each of `maxCalls`.
+//
+// A share is rounded down to a power of two. It is at most `maxStreams`, and at least 2, whatever that adds up to.
+
 /** With 8 streams for all busy connections, and at most 4 for each. */
 const EIGHT_FOR_BUSY = { limits: { maxStreams: 4, maxWaitingCalls: 16 }, times: FAST_TIMES };
 
@@ -20,12 +28,9 @@ function announcedTo(session: ClientHttp2Session): number | undefined {
   return session.remoteSettings.maxConcurrentStreams;
 }
 
-/** Waits until the server has announced these numbers of streams to the connections, in their order. */
-async function expectAnnounced(
-  sessions: readonly ClientHttp2Session[],
-  expected: readonly number[],
-): Promise<void> {
-  await expect.poll(() => sessions.map(announcedTo)).toEqual(expected);
+/** Waits until the server has announced this number of streams to each of these connections. */
+async function expectAnnounced(sessions: readonly ClientHttp2Session[], streams: number): Promise<void> {
+  await expect.poll(() => sessions.map(announcedTo)).toEqual(sessions.map(() => streams));
 }
 
 function connectMany(server: TestServer, count: number): ClientHttp2Session[] {
@@ -44,40 +49,31 @@ function beginSlowCalls(session: ClientHttp2Session, count: number): void {
   for (let begun = 0; begun < count; begun++) beginCall(session, SLOW);
 }
 
-/**
- * Every connection may have a share of the streams (src/grpc/stream-share.ts, which has tests of its own):
- *
- * - Busy connections, which have more than 2 calls at work or as many as they may, share half of `maxWaitingCalls`.
- *   The calls of connections with fewer come off it first. New connections count as busy until the next check.
- * - All open connections share three times the streams that may be open at once, 1.125 for each of `maxCalls`.
- *
- * A share is rounded down to a power of two. It is at most `maxStreams`, and at least 2, whatever that adds up to.
- */
 describe("a connection's share of streams", () => {
   it('shrinks while many connections are busy, and grows when few are busy again', async () => {
     const server = await startTestServer(EIGHT_FOR_BUSY);
-    const left = connectTo(server);
+    const busyAgain = connectTo(server);
     const others = connectMany(server, 7);
-    const calls = [left, ...others].flatMap((session) =>
+    const calls = [busyAgain, ...others].flatMap((session) =>
       Array.from({ length: 2 }, () => outcomeOf(requestOn(session, SLOW).end(MESSAGE))),
     );
     // 8 / 8 is less than the smallest share.
-    await expectAnnounced([left, ...others], Array<number>(8).fill(2));
+    await expectAnnounced([busyAgain, ...others], 2);
 
     await server.waitingCalls(16);
     server.completeCalls();
     await Promise.all(calls);
 
-    beginCall(left, SLOW);
-    await expectAnnounced([left], [4]);
-    expect(others.map(announcedTo)).toEqual(Array(7).fill(2));
+    beginCall(busyAgain, SLOW);
+    await expectAnnounced([busyAgain], 4);
+    expect(others.map(announcedTo)).toEqual(others.map(() => 2));
   });
 
   it('is a part of half the calls that may wait', async () => {
     const server = await startTestServer(EIGHT_FOR_BUSY);
     const sessions = connectMany(server, 4);
     for (const session of sessions) beginSlowCalls(session, 3);
-    await expectAnnounced(sessions, [2, 2, 2, 2]);
+    await expectAnnounced(sessions, 2);
   });
 
   it('is not reduced for or by connections that are idle or only watch', async () => {
@@ -87,10 +83,10 @@ describe("a connection's share of streams", () => {
       const session = connectTo(server);
       await once(beginWatch(session), 'data');
       // A connection begins with a share among those that came since the last check.
-      await expectAnnounced([session], [4]);
+      await expectAnnounced([session], 4);
       sessions.push(session);
     }
-    expect(sessions.map(announcedTo)).toEqual(Array(8).fill(4));
+    expect(sessions.map(announcedTo)).toEqual(sessions.map(() => 4));
   });
 
   it('shrinks even for idle connections when many are open', async () => {
@@ -100,18 +96,18 @@ describe("a connection's share of streams", () => {
     expect(announcedTo(first)).toBe(8);
 
     // 13.5 / 6 = 2.25.
-    await expectAnnounced([first, ...connectMany(server, 5)], Array<number>(6).fill(2));
+    await expectAnnounced([first, ...connectMany(server, 5)], 2);
   });
 
   it('grows for an idle connection that becomes busy, while the others stay idle', async () => {
     const server = await startTestServer(THIRTEEN_FOR_OPEN);
     const busy = connectTo(server);
     const idle = connectMany(server, 5);
-    await expectAnnounced([busy, ...idle], Array<number>(6).fill(2));
+    await expectAnnounced([busy, ...idle], 2);
 
     beginSlowCalls(busy, 2);
-    await expectAnnounced([busy], [8]);
-    expect(idle.map(announcedTo)).toEqual(Array(5).fill(2));
+    await expectAnnounced([busy], 8);
+    expect(idle.map(announcedTo)).toEqual(idle.map(() => 2));
   });
 
   it('is not reduced by connections that make one call at a time', async () => {
@@ -139,7 +135,7 @@ describe("a connection's share of streams", () => {
     const busy = connectTo(server);
     beginCall(busy, SLOW);
     await server.waitingCalls(1);
-    await expectAnnounced([busy], [4]);
+    await expectAnnounced([busy], 4);
   });
 
   describe('of connections that come at once', () => {
@@ -153,7 +149,7 @@ describe("a connection's share of streams", () => {
     it('is restored at the next check if they stay idle', async () => {
       const server = await startTestServer(EIGHT_FOR_BUSY);
       const sessions = await connectManyAtOnce(server, 8);
-      await expectAnnounced(sessions, Array<number>(8).fill(4));
+      await expectAnnounced(sessions, 4);
     });
 
     it('is not reduced by those that have left', async () => {

@@ -32,6 +32,12 @@ import { watchTimers } from '../support/watched-timers.js';
 const EMPTY_SETTINGS = frame(SETTINGS, 0, 0, Buffer.alloc(0));
 const ACKNOWLEDGED = frame(SETTINGS, ACK, 0, Buffer.alloc(0));
 
+/** The header block of a call that waits until the test completes it. */
+const SLOW_CALL = firstBlock(grpcHead(SLOW));
+
+/** For connections without the rest of the server. */
+const OPTIONS = { ...LIMITS, ...FAST_TIMES, mostStreamsOfBusy: 8, mostStreamsOfAll: 8 };
+
 /** With connections that are closed after 200 ms without calls and pings. */
 const SOON_IDLE = { limits: { grpcIdleMs: 200 }, times: FAST_TIMES };
 
@@ -54,10 +60,14 @@ async function framesTo(server: TestServer): Promise<FrameConnection> {
 
 /** A connection with an open watch, whose client does not acknowledge the server's settings and answers no ping. */
 function silentWatch({ address }: TestServer): Socket {
-  const body = undefined;
-  const socket = sendFields(address, grpcHead(WATCH_PATH), body).on('error', () => undefined);
+  const socket = sendFields(address, grpcHead(WATCH_PATH)).on('error', () => undefined);
   onTestFinished(() => void socket.destroy());
   return socket;
+}
+
+/** Opens two streams on a connection where one is allowed, which is an error of the protocol. */
+function breakStreamLimit(client: FrameConnection): void {
+  for (let begun = 0; begun < 2; begun++) client.begin(SLOW_CALL);
 }
 
 /** Waits for the end of a connection of which the server destroys its side. */
@@ -99,6 +109,13 @@ function repeatEvery(ms: number, action: () => void): () => void {
   };
   onTestFinished(stop);
   return stop;
+}
+
+/** A function that collects garbage. Without it, nobody knows when something that is not referenced is freed. */
+function garbageCollector(): () => void {
+  setFlagsFromString('--expose-gc');
+  // A context made after the flag was set has `gc`.
+  return runInNewContext('gc') as () => void;
 }
 
 // A connection is closed gracefully, with GOAWAY, or destroyed, without a word.
@@ -193,8 +210,6 @@ describe('a connection', () => {
 });
 
 describe('the end of a connection', () => {
-  const block = firstBlock(grpcHead(SLOW));
-
   it('is reported if the client opens more streams than it may', async () => {
     const reasons: string[] = [];
     const server = await startTestServer({
@@ -202,7 +217,7 @@ describe('the end of a connection', () => {
       onConnectionError: (reason) => reasons.push(reason),
     });
     const client = await framesTo(server);
-    for (let begun = 0; begun < 2; begun++) client.begin(block);
+    breakStreamLimit(client);
     await expect.poll(() => reasons).toEqual(['Protocol error']);
   });
 
@@ -212,7 +227,7 @@ describe('the end of a connection', () => {
     const reasons: string[] = [];
     const server = await startTestServer({ onConnectionError: (reason) => reasons.push(reason) });
     const client = await framesTo(server);
-    const stream = client.begin(block);
+    const stream = client.begin(SLOW_CALL);
     for (let sent = 0; sent < emptyFrames; sent++) client.send(DATA, 0, stream, Buffer.alloc(0));
     await expect.poll(() => reasons).toEqual(['Too many invalid HTTP/2 frames']);
   });
@@ -224,8 +239,8 @@ describe('the end of a connection', () => {
       onConnectionError: (reason) => reasons.push(reason),
     });
     const closing = await framesTo(server);
-    const lastStream = number(0);
-    closing.send(GOAWAY, 0, 0, Buffer.concat([lastStream, number(constants.NGHTTP2_INTERNAL_ERROR)]));
+    const lastStream = 0;
+    closing.send(GOAWAY, 0, 0, Buffer.concat([lastStream, constants.NGHTTP2_INTERNAL_ERROR].map(number)));
     const resetting = socketTo(server);
     resetting.write(PREFACE);
     await once(resetting, 'data');
@@ -233,8 +248,7 @@ describe('the end of a connection', () => {
     await expectEcho(connectTo(server));
 
     // The first report is that of a later error.
-    const erring = await framesTo(server);
-    for (let begun = 0; begun < 2; begun++) erring.begin(block);
+    breakStreamLimit(await framesTo(server));
     await expect.poll(() => reasons).toEqual(['Protocol error']);
   });
 });
@@ -303,15 +317,7 @@ describe('streams beyond the limit of all connections', () => {
 });
 
 it('a session that its client resets before it has acknowledged the settings is freed', async () => {
-  // Whether something is freed shows only after a collection. Contexts made after the flag was set have `gc`.
-  setFlagsFromString('--expose-gc');
-  const collectGarbage = runInNewContext('gc') as () => void;
-  const connections = new Connections({
-    ...LIMITS,
-    ...FAST_TIMES,
-    mostStreamsOfBusy: 8,
-    mostStreamsOfAll: 8,
-  });
+  const connections = new Connections(OPTIONS);
   const listener = createServer();
   onTestFinished(() => {
     listener.close();
@@ -333,6 +339,7 @@ it('a session that its client resets before it has acknowledged the settings is 
   socket.resetAndDestroy();
   await expect.poll(() => isClosed).toBe(true);
 
+  const collectGarbage = garbageCollector();
   await expect
     .poll(() => {
       collectGarbage();
@@ -345,7 +352,6 @@ it('nothing keeps the process running once all connections are closed', async ()
   const checkMs = 1_234;
   const graceMs = 54_321;
   const timers = watchTimers(checkMs, graceMs);
-  const options = { ...LIMITS, ...FAST_TIMES, checkMs, mostStreamsOfBusy: 8, mostStreamsOfAll: 8 };
-  await new Connections(options).close(graceMs);
+  await new Connections({ ...OPTIONS, checkMs }).close(graceMs);
   expect(timers()).toEqual({ set: 2, left: 0 });
 });

@@ -127,9 +127,9 @@ export function grpcHead(path: string, authority = 'localhost'): readonly Field[
 /**
  * Sends a request with header fields that no HTTP/2 library would send, such as a repeated one.
  *
- * @param body if undefined, the request stays open
+ * @param body default: the request stays open
  */
-export function sendFields(address: string, fields: readonly Field[], body: Buffer | undefined): Socket {
+export function sendFields(address: string, fields: readonly Field[], body?: Buffer): Socket {
   const block = Buffer.concat(fields.map(field));
   const socket = socketTo(address);
   socket.write(
