@@ -1,6 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import jwt, { type Algorithm } from 'jsonwebtoken';
 import { describe, expect, it } from 'vitest';
+import type { AuthResult, Caller } from '../../src/auth/auth-result.js';
 import { createAuthenticator } from '../../src/auth/authenticator.js';
 import { readTokens } from '../../src/settings/config.js';
 import { invalid } from './secret-authenticator.js';
@@ -19,11 +20,14 @@ const READ = 'routes:read';
 const WRITE = 'routes:write';
 
 /** The tokens that an issuer signs by default, and the settings with which they are taken. */
-interface Signed {
+interface IssuerCase {
   readonly by: string;
   /** Besides `JWT_JWKS_URL`, `JWT_ISSUER` and `JWT_AUDIENCE`. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** The claims of a token with these scopes, besides `exp`, `iat` and, if they say nothing else, `iss`, `sub` and `aud`. */
+  /**
+   * The claims of a token with these scopes, besides `exp`, `iat` and, if they say nothing else, `iss`, `sub` and `aud`. A
+   * claim that is undefined is left out. Where a claim is the list of scopes as it is, the parameter has its name.
+   */
   readonly claims: (scopes: string[]) => object;
   /** Default: RS256. */
   readonly alg?: keyof typeof KEYS;
@@ -31,7 +35,7 @@ interface Signed {
   readonly typ?: string;
 }
 
-const ISSUERS: readonly Signed[] = [
+const ISSUERS: readonly IssuerCase[] = [
   { by: 'Auth0 for machines', claims: (scopes) => ({ scope: scopes.join(' '), gty: 'client-credentials' }) },
   {
     by: 'Auth0 with RBAC',
@@ -116,24 +120,32 @@ const ISSUERS: readonly Signed[] = [
 ];
 
 /** Judges a token with these scopes by the settings for its issuer. */
-function judge({ settings, claims, alg = 'RS256', typ = 'JWT' }: Signed, scopes: string[], more = {}) {
-  const parties = { JWT_ISSUER: 'https://issuer.example', JWT_AUDIENCE: AUDIENCE };
-  const config = readTokens({ JWT_JWKS_URL: 'https://issuer.example/keys', ...parties, ...settings });
+function judge({ settings, claims, alg = 'RS256', typ = 'JWT' }: IssuerCase, scopes: string[], more = {}) {
+  const expected = { JWT_ISSUER: 'https://issuer.example', JWT_AUDIENCE: AUDIENCE };
+  const config = readTokens({ JWT_JWKS_URL: 'https://issuer.example/keys', ...expected, ...settings });
   const pem = KEYS[alg].publicKey.export({ type: 'spki', format: 'pem' }).toString();
   const authenticator = createAuthenticator({ ...config, key: { kind: 'publicKey', pem } });
   const defaults = { iss: 'https://issuer.example', sub: 'client', aud: AUDIENCE };
-  const payload = JSON.stringify({ ...defaults, ...claims(scopes), ...more });
+  // By JSON, so that claims that are undefined are left out.
+  const json = JSON.stringify({ ...defaults, ...claims(scopes), ...more });
+  const payload = JSON.parse(json) as object;
   const options = { algorithm: alg, header: { alg, typ, kid: alg }, expiresIn: 300 } as const;
-  const token = jwt.sign(JSON.parse(payload) as object, KEYS[alg].privateKey, options);
+  const token = jwt.sign(payload, KEYS[alg].privateKey, options);
   return { config, result: authenticator.authenticate(`Bearer ${token}`) };
+}
+
+/** The caller in a result. @throws Error with the refusal's message, if it is one */
+function callerIn(result: AuthResult): Caller {
+  if (!result.ok) throw new Error(result.message);
+  return result.caller;
 }
 
 describe.each(ISSUERS)('a token of $by', (issuer) => {
   it.each([[[READ, WRITE]], [[READ]]])('permits what it has scopes for: %j', async (scopes) => {
     const { config, result } = judge(issuer, scopes);
     const { read, write } = config.scopes;
-    const { caller } = (await result) as Extract<Awaited<typeof result>, { ok: true }>;
-    expect([read, write].map((scope) => caller.scopes.has(scope))).toEqual([true, scopes.includes(WRITE)]);
+    const { scopes: granted } = callerIn(await result);
+    expect([read, write].map((scope) => granted.has(scope))).toEqual([true, scopes.includes(WRITE)]);
   });
 
   it('for another audience is refused, whatever else it says', async () => {

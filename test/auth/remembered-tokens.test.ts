@@ -17,7 +17,7 @@ interface RecordingAuthenticator {
   authenticate(value: string): AuthResult | Promise<AuthResult>;
 }
 
-function recording(): RecordingAuthenticator {
+function recordingAuthenticator(): RecordingAuthenticator {
   const verified: string[] = [];
   return {
     verified,
@@ -28,9 +28,9 @@ function recording(): RecordingAuthenticator {
   };
 }
 
-/** As `recording`, but its results come later, as when keys have to be fetched. */
-function recordingLate(): RecordingAuthenticator {
-  const inner = recording();
+/** As `recordingAuthenticator`, but its results come later, as when keys have to be fetched. */
+function lateRecordingAuthenticator(): RecordingAuthenticator {
+  const inner = recordingAuthenticator();
   return {
     verified: inner.verified,
     authenticate: (value) => Promise.resolve(inner.authenticate(value)),
@@ -39,10 +39,10 @@ function recordingLate(): RecordingAuthenticator {
 
 describe('an accepted token', () => {
   it.each([
-    { when: 'at once', start: recording },
-    { when: 'later', start: recordingLate },
-  ])('is verified once if the result comes $when', async ({ start }) => {
-    const authenticator = start();
+    { when: 'at once', create: recordingAuthenticator },
+    { when: 'later', create: lateRecordingAuthenticator },
+  ])('is verified once if the result comes $when', async ({ create }) => {
+    const authenticator = create();
     const tokens = rememberTokens(authenticator, () => 0);
     const first = await tokens.authenticate('Bearer good');
     const second = await tokens.authenticate('Bearer good');
@@ -52,7 +52,7 @@ describe('an accepted token', () => {
   });
 
   it('is verified for each request once its exp has passed', async () => {
-    const authenticator = recording();
+    const authenticator = recordingAuthenticator();
     let nowMs = EXPIRES_AT_MS - 1;
     const tokens = rememberTokens(authenticator, () => nowMs);
     await tokens.authenticate('Bearer good');
@@ -68,7 +68,7 @@ describe('an accepted token', () => {
   it.each(['bearer good', 'BEARER good', 'Bearer  good', 'bEaReR     good'])(
     'is verified once, even when a later request spells its scheme %j',
     async (value) => {
-      const authenticator = recording();
+      const authenticator = recordingAuthenticator();
       const tokens = rememberTokens(authenticator, () => 0);
       await tokens.authenticate('Bearer good');
       await tokens.authenticate(value);
@@ -78,9 +78,9 @@ describe('an accepted token', () => {
   );
 
   it.each(['good', 'Bearergood', ' Bearer good', 'Bearer Bearer good'])(
-    'does not stand for %j, which is not a scheme with the same token',
+    'does not stand for %j, which is another credential',
     async (value) => {
-      const authenticator = recording();
+      const authenticator = recordingAuthenticator();
       const tokens = rememberTokens(authenticator, () => 0);
       await tokens.authenticate('Bearer good');
       await tokens.authenticate(value);
@@ -89,7 +89,7 @@ describe('an accepted token', () => {
   );
 
   it('does not stand for another token', async () => {
-    const tokens = rememberTokens(recording(), () => 0);
+    const tokens = rememberTokens(recordingAuthenticator(), () => 0);
     await tokens.authenticate('Bearer good-a');
     expect(await tokens.authenticate('Bearer good-b')).toMatchObject({
       caller: { subject: 'Bearer good-b' },
@@ -99,7 +99,7 @@ describe('an accepted token', () => {
 
 describe('a refused value', () => {
   it.each(['Bearer bad', ''])('is verified for each request: %j', async (value) => {
-    const authenticator = recording();
+    const authenticator = recordingAuthenticator();
     const tokens = rememberTokens(authenticator);
     expect(await tokens.authenticate(value)).toMatchObject({ ok: false });
     expect(await tokens.authenticate(value)).toMatchObject({ ok: false });
@@ -109,7 +109,7 @@ describe('a refused value', () => {
 
 describe('the token cache', () => {
   it('counts its hits, misses and entries', async () => {
-    const tokens = rememberTokens(recording(), () => 0);
+    const tokens = rememberTokens(recordingAuthenticator(), () => 0);
     await tokens.authenticate('Bearer good');
     await tokens.authenticate('Bearer bad');
     await tokens.authenticate('Bearer good-b');
@@ -122,7 +122,7 @@ describe('the token cache', () => {
 
   it('counts a token that has expired as a miss', async () => {
     let nowMs = 0;
-    const tokens = rememberTokens(recording(), () => nowMs);
+    const tokens = rememberTokens(recordingAuthenticator(), () => nowMs);
     await tokens.authenticate('Bearer good');
     nowMs = EXPIRES_AT_MS;
     await tokens.authenticate('Bearer good');
@@ -130,7 +130,7 @@ describe('the token cache', () => {
   });
 
   it('does not count requests without a token', async () => {
-    const tokens = rememberTokens(recording());
+    const tokens = rememberTokens(recordingAuthenticator());
     await tokens.authenticate('');
     expect(tokens.remembered).toEqual({ hits: 0, misses: 0, entries: 0 });
   });

@@ -7,7 +7,7 @@ import { PATH_MAX } from '../../src/registry/path-pattern.js';
 import { METHOD_MAX, MIDDLEWARE_MAX, NAME_MAX } from '../../src/registry/route.js';
 
 const FILE = resolve(import.meta.dirname, '../../deploy/haproxy/haproxy.cfg');
-/** HAProxy reserves part of each buffer for its own headers (`tune.maxrewrite`), and its frames take some of it. */
+/** HAProxy reserves part of each buffer for headers that it adds (`tune.maxrewrite`), and HTTP/2 frames take some of it. */
 const OVERHEAD_BYTES = 2_048;
 
 it('an HAProxy buffer holds the response with the largest route of ASCII names, including the trailers', () => {
