@@ -3,7 +3,7 @@ import { status } from '@grpc/grpc-js';
 import { expect, it } from 'vitest';
 import { STREAM_REFUSED } from '../../bench/load/grpc-connection.js';
 import { needs } from '../support/needs.js';
-import type { Load } from './programs/load-result.js';
+import type { Load } from './programs/load-messages.js';
 import { answersAgainMs } from './rig/answers-again.js';
 import { Callers, summary } from './rig/callers.js';
 import { figure } from './rig/figures.js';

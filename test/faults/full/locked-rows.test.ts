@@ -2,7 +2,7 @@ import { type Connection, createConnection } from 'mysql2/promise';
 import { expect, it, onTestFinished } from 'vitest';
 import { needs } from '../../support/needs.js';
 import { tokenFor } from '../../support/service.js';
-import type { Load } from '../programs/load-result.js';
+import type { Load } from '../programs/load-messages.js';
 import { figure } from '../rig/figures.js';
 import { keptBeside, shareOf } from '../rig/kept.js';
 import { runLoad } from '../rig/load-process.js';

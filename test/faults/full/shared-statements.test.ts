@@ -4,7 +4,7 @@ import { expect, inject, it } from 'vitest';
 import { needs } from '../../support/needs.js';
 import { tokenFor } from '../../support/service.js';
 import { uuidAt } from '../../support/store-entries.js';
-import type { Load } from '../programs/load-result.js';
+import type { Load } from '../programs/load-messages.js';
 import { throughPort } from '../../support/tcp-proxy.js';
 import { startDistantProxy } from '../rig/distant-proxy.js';
 import { figure } from '../rig/figures.js';

@@ -7,7 +7,7 @@ import { percentile } from '../../../bench/load/percentile.js';
 import { CreateRouteRequest, GetRouteRequest } from '../../../src/gen/routing/v1/route_service.js';
 import { framed } from '../../support/http2-call.js';
 import { grpcHead } from '../../support/http2-frames.js';
-import type { Load, LoadResult } from './load-result.js';
+import type { Load, LoadResult } from './load-messages.js';
 
 const OK: number = status.OK;
 const REFUSED: number = status.RESOURCE_EXHAUSTED;
@@ -93,7 +93,7 @@ async function main(): Promise<void> {
     ends,
     goodP99Ms: p99Of(good),
     refusedP99Ms: p99Of(refused),
-    streams: Math.min(...connections.map(({ maxStreams }) => maxStreams)),
+    leastStreamLimit: Math.min(...connections.map(({ maxStreams }) => maxStreams)),
     first,
     statuses: Buffer.from(statuses).toString('base64'),
   };

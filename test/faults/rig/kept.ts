@@ -1,7 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { median } from '../../../bench/load/percentile.js';
 import { tokenFor } from '../../support/service.js';
-import type { Load } from '../programs/load-result.js';
+import type { Load } from '../programs/load-messages.js';
 import { runLoad } from './load-process.js';
 import type { ServiceProcess } from './service-process.js';
 

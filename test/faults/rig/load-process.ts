@@ -4,7 +4,7 @@ import { Child } from '../../../bench/child.js';
 import { rssMib } from '../../../bench/process-usage.js';
 import { buildFolder } from '../../support/build-folder.js';
 import { tokenFor } from '../../support/service.js';
-import type { Load, LoadResult } from '../programs/load-result.js';
+import type { Load, LoadResult } from '../programs/load-messages.js';
 import type { ServiceProcess } from './service-process.js';
 
 const PROGRAMS = 'faults/test/faults/programs';
