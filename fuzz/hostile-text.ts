@@ -1,21 +1,42 @@
 import fc from 'fast-check';
 import { weighted, words } from './draws.js';
 
-/** Short texts that software often mishandles. */
-const TRAPS = [
-  // Empty, whitespace and control characters, line breaks that add a header.
-  ...['', ' ', '\0', 'a\0b', '\t', '\r\nx-injected: 1', ' leading', 'trailing ', '\u007f', '\u0085'],
-  // Invisible characters, lone surrogates, and a letter with a combining accent.
-  ...['\u00a0', '\u2028', '\u202e', '\ufeff', '\ufffd', '\ud800', 'a\udfff', '\udc00\ud800', 'e\u0301'],
-  // Injection into SQL, templates and request lines, and characters of two UTF-16 units.
-  ...["' OR '1'='1", '"; DROP TABLE routes; --', '𝒳'.repeat(9), '/a b', 'GE T', '${7*7}', '{{7*7}}'],
-  // Unicode, names of JavaScript, numbers, format strings, HTML; then paths and route patterns; then methods.
-  ...words(`
-    👩‍👩‍👧 é ﬁ İ __proto__ constructor toString null undefined NaN -0 1e999 %s%n <script>alert(1)</script> ../../etc/passwd
-    / // /a//b /. /a/.. /... /: /:1a /:a/:a /:a/:b/ /a:b /a::b /a\\:b /% /%zz /%00 /%2F /%ff /ä /a?b /a?b=c /a#b /[a] /{a}
-    /<int:a> /:a(b /:a(\\d+) /:a{.:b}? /a) /(?:a|b) /*a /{*a} /*a/:a /a\\ (:a)/b
-    get !#$%&'*+-.^_\`|~ *`),
+/** Empty, whitespace and control characters, and a line break that adds a header. */
+const BLANKS = [
+  '',
+  ' ',
+  '\0',
+  'a\0b',
+  '\t',
+  '\r\nx-injected: 1',
+  ' leading',
+  'trailing ',
+  '\u007f',
+  '\u0085',
 ];
+/** Characters that cannot be seen, and lone surrogates. */
+const INVISIBLE = ['\u00a0', '\u2028', '\u202e', '\ufeff', '\ufffd', '\ud800', 'a\udfff', '\udc00\ud800'];
+/** Characters of several code points, UTF-16 units or spellings, and letters that change their length with their case. */
+const UNICODE = ['e\u0301', '𝒳'.repeat(9), ...words('👩‍👩‍👧 é ﬁ İ')];
+/** What SQL, templates, format strings, HTML and file systems may execute or follow. */
+const INJECTIONS = [
+  ...["' OR '1'='1", '"; DROP TABLE routes; --', '${7*7}', '{{7*7}}'],
+  ...words('%s%n <script>alert(1)</script> ../../etc/passwd'),
+];
+/** Names and numbers that JavaScript knows. */
+const OF_JAVASCRIPT = words('__proto__ constructor toString null undefined NaN -0 1e999');
+/** Paths, whole or broken, with the patterns of several routers. */
+const PATHS = [
+  '/a b',
+  ...words(`
+    / // /a//b /. /a/.. /... /: /:1a /:a/:a /:a/:b/ /a:b /a::b /a\\:b /% /%zz /%00 /%2F /%ff /ä /a?b /a?b=c /a#b /[a] /{a}
+    /<int:a> /:a(b /:a(\\d+) /:a{.:b}? /a) /(?:a|b) /*a /{*a} /*a/:a /a\\ (:a)/b`),
+];
+/** Methods: one with a space, one in lower case, and all the punctuation that a method may have. */
+const METHODS = ['GE T', 'get', "!#$%&'*+-.^_`|~", '*'];
+
+/** Short texts that software often mishandles. */
+const TRAPS = [...BLANKS, ...INVISIBLE, ...UNICODE, ...INJECTIONS, ...OF_JAVASCRIPT, ...PATHS, ...METHODS];
 /** How often a filler is repeated: around the limits of the contract, which count code points, segments or bytes. */
 const COUNTS = [31, 32, 33, 127, 128, 129, 254, 255, 256, 1023, 2047, 2048, 2049, 5_000];
 /** The repeated parts of long texts; the last ones have more UTF-16 units or bytes than code points. */
@@ -24,18 +45,14 @@ const FILLERS = ['a', '/', '/a', '%41', ':a(', '\\', '\u00e9', '😀'];
 const trap = fc.constantFrom(...TRAPS);
 const codePoint = fc.nat(0x10ffff).map((code) => String.fromCodePoint(code));
 
+const longText = fc
+  .tuple(fc.constantFrom(...FILLERS), fc.constantFrom(...COUNTS))
+  .map(([part, count]) => part.repeat(count));
+const twoTraps = fc.tuple(trap, trap).map(([first, second]) => first + second);
+const randomText = fc.array(codePoint, { minLength: 1, maxLength: 8 }).map((all) => all.join(''));
+
 /** A text that careless code mishandles. */
-export const hostileText = weighted(
-  [12, trap],
-  [
-    3,
-    fc
-      .tuple(fc.constantFrom(...FILLERS), fc.constantFrom(...COUNTS))
-      .map(([part, count]) => part.repeat(count)),
-  ],
-  [3, fc.tuple(trap, trap).map(([first, second]) => first + second)],
-  [2, fc.array(codePoint, { minLength: 1, maxLength: 8 }).map((all) => all.join(''))],
-);
+export const hostileText = weighted([12, trap], [3, longText], [3, twoTraps], [2, randomText]);
 
 /** A short word of letters, digits, `_`, `~` and `-`, which need no escape in a URL. */
 export const word = fc.stringMatching(/^[\w~-]{1,12}$/);
