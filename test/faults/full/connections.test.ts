@@ -31,7 +31,10 @@ const VALUE_BYTES = 1_150;
 
 const GREETING = Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, Buffer.alloc(0))]);
 const ACKNOWLEDGED = frame(SETTINGS, ACK, 0, Buffer.alloc(0));
-/** A header block without its end that takes the most memory: nghttp2 doubles the size of Huffman-coded strings. */
+/**
+ * A header block without its end that takes the most memory: nghttp2 doubles the size of Huffman-coded strings, and the
+ * shortest code gives the most characters for its bytes.
+ */
 const ENDLESS_BLOCK = Buffer.concat(
   Array.from({ length: BLOCK_FRAMES }, (_, index) =>
     frame(index === 0 ? HEADERS : CONTINUATION, 0, 1, huffmanFields()),
@@ -61,6 +64,7 @@ async function connectTo(
   protocol: 'grpc' | 'http',
   secure: boolean,
 ): Promise<Socket> {
+  // gRPC's address is `host:port`, and REST's is a URL.
   const { hostname: host, port } = new URL(protocol === 'grpc' ? `http://${grpc}` : http);
   const to = { host, port: Number(port) };
   const socket = secure
@@ -87,47 +91,39 @@ async function openMany(count: number, open: () => Promise<Socket>): Promise<num
   return sockets.filter(({ readyState }) => readyState === 'open').length;
 }
 
-// Measures fewer connections than the maximum, and extrapolates from their average.
-it.each([
-  { kind: 'gRPC, idle', protocol: 'grpc', secure: false, firstBytes: [GREETING, ACKNOWLEDGED] },
+/** What clients send at first, and no more. */
+const KINDS = [
+  { kind: 'gRPC, idle', protocol: 'grpc', firstBytes: [GREETING, ACKNOWLEDGED] },
   {
     kind: 'gRPC, endless header block',
     protocol: 'grpc',
-    secure: false,
     firstBytes: [GREETING, ACKNOWLEDGED, ENDLESS_BLOCK],
   },
-  { kind: 'gRPC over TLS, idle', protocol: 'grpc', secure: true, firstBytes: [GREETING, ACKNOWLEDGED] },
-  {
-    kind: 'gRPC over TLS, endless header block',
-    protocol: 'grpc',
-    secure: true,
-    firstBytes: [GREETING, ACKNOWLEDGED, ENDLESS_BLOCK],
-  },
-  { kind: 'REST, idle', protocol: 'http', secure: false, firstBytes: [] },
-  { kind: 'REST, endless head', protocol: 'http', secure: false, firstBytes: [ENDLESS_HEAD] },
-  { kind: 'REST over TLS, idle', protocol: 'http', secure: true, firstBytes: [] },
-  {
-    kind: 'REST over TLS, endless head',
-    protocol: 'http',
-    secure: true,
-    firstBytes: [ENDLESS_HEAD],
-  },
-] as const)(
-  `the maximum number of connections fits in memory, by the average of ${MEASURED_CONNECTIONS}: $kind`,
-  async ({ kind, protocol, secure, firstBytes }) => {
+  { kind: 'REST, idle', protocol: 'http', firstBytes: [] },
+  { kind: 'REST, endless head', protocol: 'http', firstBytes: [ENDLESS_HEAD] },
+] as const;
+const TRANSPORTS = [
+  { over: 'over TCP', secure: false },
+  { over: 'over TLS', secure: true },
+] as const;
+
+// Measures fewer connections than the maximum, and extrapolates from their average.
+it.each(KINDS.flatMap((kind) => TRANSPORTS.map((transport) => ({ ...kind, ...transport }))))(
+  `the maximum number of connections fits in memory, by the average of ${MEASURED_CONNECTIONS}: $kind, $over`,
+  async ({ kind, over, protocol, secure, firstBytes }) => {
     const service = await start(secure);
     const beforeMib = rssMib(service.pid);
-    const opened = openMany(MEASURED_CONNECTIONS, async () => {
+    const opening = openMany(MEASURED_CONNECTIONS, async () => {
       const socket = await connectTo(service, protocol, secure);
       for (const bytes of firstBytes) socket.write(bytes);
       return socket;
     });
-    const { result: stillOpen, mib: peak } = await peakMib(service.pid, opened);
+    const { result: stillOpen, mib: peak } = await peakMib(service.pid, opening);
     expect(stillOpen).toBe(MEASURED_CONNECTIONS);
 
     const mibPerConnection = (peak - beforeMib) / MEASURED_CONNECTIONS;
     const mibAtMost = beforeMib + mibPerConnection * MAX_CONNECTIONS;
-    figure(`a connection, ${kind}`, {
+    figure(`a connection, ${kind}, ${over}`, {
       KiB: mibPerConnection * 1_024,
       'RSS MiB with as many as there may be': mibAtMost,
     });
