@@ -1,8 +1,7 @@
-import { ScalarType, type DescMessage } from '@bufbuild/protobuf';
-import { isWrapperDesc } from '@bufbuild/protobuf/wkt';
+import { ScalarType } from '@bufbuild/protobuf';
 import { isAny } from './any-content.js';
 import { isLongNumber, isObject, type SentJson } from './json-value.js';
-import { hasTextValue, type ValueType } from './text-value.js';
+import { hasTextValue, unwrapped, type ValueType } from './text-value.js';
 import { shorten } from './message-fields.js';
 import { printable } from '../printable.js';
 import { numberForms } from './text-form.js';
@@ -41,9 +40,12 @@ const wellKnown: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The allowed values of a type, as the end of a sentence. */
-export function allowedValue({ enum: names, message, scalar = ScalarType.DOUBLE }: ValueType): string {
+export function allowedValue(type: ValueType): string {
+  // A value of no field (`ANYTHING`) is refused only if it is a number that no double holds.
+  const { enum: names, message, scalar = ScalarType.DOUBLE } = unwrapped(type);
   if (names !== undefined) return `one of ${names.values.map(({ name }) => name).join(', ')}`;
-  return message === undefined ? allowedScalar(scalar) : allowedMessage(message);
+  if (message !== undefined) return wellKnown.get(message.typeName) ?? 'an object';
+  return allowedScalar(scalar);
 }
 
 /** The allowed JSON forms of a scalar. */
@@ -51,16 +53,9 @@ export function allowedScalar(scalar: ScalarType): string {
   return scalars[scalar];
 }
 
-/** The allowed JSON forms of a message. */
-function allowedMessage(message: DescMessage): string {
-  if (isWrapperDesc(message)) return allowedValue(message.fields[0]);
-  return wellKnown.get(message.typeName) ?? 'an object';
-}
-
 /** Words for a JSON value that is not allowed: the value if another of its kind would be allowed, otherwise its kind. */
 export function refusedValue(type: ValueType, json: SentJson): string {
-  const { enum: names, message, scalar } = type;
-  if (message !== undefined && isWrapperDesc(message)) return refusedValue(message.fields[0], json);
+  const { enum: names, message, scalar } = unwrapped(type);
   const takesNumbers = names !== undefined || (scalar !== undefined && numberForms.has(scalar));
   if (typeof json === 'number' && takesNumbers) return String(json);
   if (isLongNumber(json) && (takesNumbers || !Number.isFinite(Number(json.text)))) return shorten(json.text);

@@ -1,5 +1,5 @@
 import type { DescMessage, Registry } from '@bufbuild/protobuf';
-import { base64Bytes } from './text-form.js';
+import { base64Bytes } from './base64.js';
 import { memberOf, type SentObject } from './json-value.js';
 
 /** Whether a message is `google.protobuf.Any`. */

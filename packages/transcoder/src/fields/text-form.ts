@@ -1,16 +1,25 @@
 import { ScalarType } from '@bufbuild/protobuf';
 
 /**
- * Converts text to the JSON value that `fromJson` reads without loss. ProtoJSON has the same grammar for text in a JSON
- * string and in a URL; text that does not follow it, or exceeds the type's bounds, is undefined.
+ * Turns text into the JSON value that `fromJson` reads without loss. ProtoJSON has the same grammar for text in a JSON
+ * string and in a URL.
+ *
+ * @returns undefined for text that does not follow the grammar, or a number out of its type's bounds. Bounds of messages,
+ *   such as the longest duration, are left to `fromJson`.
  */
 type TextForm = (text: string) => string | number | undefined;
 
+/** The booleans, by their text. */
+export const booleans: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['false', false],
+]);
+
 /** The text form of 32-bit integers and enum numbers. */
-export const int32 = whole((value) => BigInt.asIntN(32, value));
-const uint32 = whole((value) => BigInt.asUintN(32, value));
-const int64 = whole((value) => BigInt.asIntN(64, value));
-const uint64 = whole((value) => BigInt.asUintN(64, value));
+export const int32 = integerForm((value) => BigInt.asIntN(32, value));
+const uint32 = integerForm((value) => BigInt.asUintN(32, value));
+const int64 = integerForm((value) => BigInt.asIntN(64, value));
+const uint64 = integerForm((value) => BigInt.asUintN(64, value));
 
 /** The text forms of numbers. */
 export const numberForms: ReadonlyMap<ScalarType, TextForm> = new Map([
@@ -26,22 +35,6 @@ export const numberForms: ReadonlyMap<ScalarType, TextForm> = new Map([
   [ScalarType.SFIXED64, int64],
   [ScalarType.UINT64, uint64],
   [ScalarType.FIXED64, uint64],
-]);
-
-/** The text forms of the well-known messages whose JSON form is a string. */
-export const messageForms: ReadonlyMap<string, TextForm> = new Map([
-  ['google.protobuf.Timestamp', time],
-  ['google.protobuf.Duration', formOfPattern(/^-?[0-9]+(?:\.[0-9]{1,9})?s$/)],
-  ['google.protobuf.FieldMask', mask],
-]);
-
-/** The same, but masks may also have names in snake_case. */
-export const lenientMessageForms: ReadonlyMap<string, TextForm> = new Map([
-  ...messageForms,
-  [
-    'google.protobuf.FieldMask',
-    (text) => mask(text.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())),
-  ],
 ]);
 
 // RFC 8259 number: neither hexadecimal nor a leading plus.
@@ -68,43 +61,61 @@ function ifFinite(value: number): number | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
-function whole(wrapped: (value: bigint) => bigint): TextForm {
+/** The text form of an integer type. @param cut returns what the bits of the type hold of a value */
+function integerForm(cut: (value: bigint) => bigint): TextForm {
   return (text) => {
     const digits = wholeDigits(text);
-    return digits !== undefined && wrapped(BigInt(digits)) === BigInt(digits) ? digits : undefined;
+    const fits = digits !== undefined && cut(BigInt(digits)) === BigInt(digits);
+    return fits ? digits : undefined;
   };
 }
 
 /** The number of digits of the longest 64-bit integer. */
 const MAX_DIGITS = 20;
 
-/** The digits of a whole number, in any form of RFC 8259: `1.5e1` is `15`. */
+/**
+ * The digits of a whole number, in any form of RFC 8259: `1.5e1` is `15`. Undefined if the number is not whole, or longer
+ * than any integer of protobuf: the digits of `1e999999999` would fill the memory.
+ */
 function wholeDigits(text: string): string | undefined {
   if (!NUMBER.test(text)) return undefined;
   const [mantissa = '', exponent = '0'] = text.split(/[eE]/);
   const [units = '', decimals = ''] = mantissa.split('.');
   const digits = `${units}${decimals}`.replace(/^-?0*/, '');
   if (digits === '') return '0';
+
+  // The number is that of the digits up to the last that is not 0, followed by zeros: fewer than none if it is not whole.
+  // The look-behind keeps the search linear in the number of digits.
   const significant = digits.replace(/(?<!0)0+$/, '');
   const zeros = Number(exponent) - decimals.length + digits.length - significant.length;
   if (zeros < 0 || significant.length + zeros > MAX_DIGITS) return undefined;
-  return `${text.startsWith('-') ? '-' : ''}${significant}${'0'.repeat(zeros)}`;
-}
-
-const BASE64 = /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9_-]*)={0,2}$/;
-
-/** The bytes of base64 by RFC 4648 4 or 5, whose padding may be missing; undefined if there are other characters. */
-export function base64Bytes(text: string): Uint8Array | undefined {
-  // A regular expression for groups of four would need memory for each repetition.
-  if (!BASE64.test(text)) return undefined;
-  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
-  const rest = (text.length - padding) % 4;
-  // Node's base64 takes a hundredth of the time of protobuf's, and reads both alphabets.
-  return rest !== 1 && (padding === 0 || rest + padding === 4) ? Buffer.from(text, 'base64') : undefined;
+  const sign = text.startsWith('-') ? '-' : '';
+  return `${sign}${significant}${'0'.repeat(zeros)}`;
 }
 
 const TIME =
   /^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])$/;
+const DURATION = /^-?[0-9]+(?:\.[0-9]{1,9})?s$/;
+// Names in lowerCamelCase, keys of maps, and "*" for all of them (AIP-161).
+const MASK = /^(?:(?:[A-Za-z0-9]+|\*)(?:[.,](?:[A-Za-z0-9]+|\*))*)?$/;
+
+const mask = formOfPattern(MASK);
+
+/** The text forms of the well-known messages whose JSON form is a string. */
+export const messageForms: ReadonlyMap<string, TextForm> = new Map([
+  ['google.protobuf.Timestamp', time],
+  ['google.protobuf.Duration', formOfPattern(DURATION)],
+  ['google.protobuf.FieldMask', mask],
+]);
+
+/** `messageForms`, but masks may also have names in snake_case, as clients of grpc-gateway send them. */
+export const lenientMessageForms: ReadonlyMap<string, TextForm> = new Map([
+  ...messageForms,
+  [
+    'google.protobuf.FieldMask',
+    (text) => mask(text.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())),
+  ],
+]);
 
 /** RFC 3339 without leap seconds, which a Timestamp cannot represent. */
 function time(text: string): string | undefined {
@@ -113,13 +124,6 @@ function time(text: string): string | undefined {
   // JavaScript turns a day or hour that does not exist into another day or hour, or into an invalid date.
   const date = new Date(`${moment}Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(moment) ? text : undefined;
-}
-
-// Names in lowerCamelCase, keys of maps, and "*" for all of them (AIP-161).
-const MASK = /^(?:(?:[A-Za-z0-9]+|\*)(?:[.,](?:[A-Za-z0-9]+|\*))*)?$/;
-
-function mask(text: string): string | undefined {
-  return MASK.test(text) ? text : undefined;
 }
 
 function formOfPattern(pattern: RegExp): TextForm {

@@ -15,8 +15,9 @@ import { allowedScalar, quote } from '../fields/allowed-value.js';
 import { bytesOfAny, isAny, typeInAny } from '../fields/any-content.js';
 import { isObject, isTextFlaw, memberOf, type SentJson, type SentObject } from '../fields/json-value.js';
 import { fieldsByName, takesNull } from '../fields/message-fields.js';
-import { lenientMessageForms, messageForms } from '../fields/text-form.js';
-import { scalarValue, type ValueType } from '../fields/text-value.js';
+import { scalarValue } from '../fields/scalar-value.js';
+import { booleans, lenientMessageForms, messageForms } from '../fields/text-form.js';
+import type { ValueType } from '../fields/text-value.js';
 import type { ReadingOptions } from './json-options.js';
 import { NamesSoFar, rivalDescription } from './rivals.js';
 import { type PlainJson, plainValue, refuse, refuseFlaws, refuseKind } from './sent-value.js';
@@ -355,11 +356,6 @@ function structReader(message: DescMessage, fill: Filling): Reader {
     return fill(target.message, json, violations) ? target : undefined;
   };
 }
-
-const booleans: ReadonlyMap<string, boolean> = new Map([
-  ['true', true],
-  ['false', false],
-]);
 
 // Each number has only one form, so that no two keys are equal.
 const INTEGER_KEY = /^(?:0|-?[1-9][0-9]*)$/;
