@@ -1,5 +1,5 @@
 import type { Binding, BoundVariable } from '../template/binding.js';
-import { type PathTemplate, spans } from '../template/path-template.js';
+import { spans } from '../template/path-template.js';
 import { Names } from './names.js';
 
 /** A wildcard of a path template, which becomes a path parameter. */
@@ -29,61 +29,69 @@ export interface DescribedPath {
  * they share the names of the first.
  */
 export class DescribedPaths {
-  /** The names of the parameters, by the path without names. */
-  readonly #names = new Map<string, readonly string[]>();
+  /** The names of the parameters by their places, for each path without names: `/v1/shelves/{}`. */
+  readonly #names = new Map<string, ParameterNames>();
 
-  of({ template, variables }: Binding): DescribedPath {
-    const { segments, customVerb } = template;
-    const places = [...segments.keys()].filter((index) => isWildcard(segments[index]));
-    const anonymous = segments.map((segment) => (isWildcard(segment) ? '{}' : segment));
-    const key = `${anonymous.join('/')}:${customVerb}`;
-    const names = this.#names.get(key) ?? parameterNames(template, places, variables);
-    this.#names.set(key, names);
-    const named = segments.map((segment, index) =>
-      isWildcard(segment) ? `{${names[places.indexOf(index)]}}` : segment,
-    );
-    const wildcards = places.map((place, index): Wildcard => {
-      const variable = variableAt(place, segments, variables);
-      const isPart = (index: number): boolean => variable !== undefined && spans(variable, index, segments);
-      return {
-        name: String(names[index]),
-        variable,
-        before: named
-          .filter((_, at) => at < place && isPart(at))
-          .map((segment) => `${segment}/`)
-          .join(''),
-        after: named
-          .filter((_, at) => at > place && isPart(at))
-          .map((segment) => `/${segment}`)
-          .join(''),
-        rest: segments[place] === '**',
-      };
+  of(binding: Binding): DescribedPath {
+    const { segments, customVerb } = binding.template;
+    const names = this.#namesOf(binding);
+    const named = segments.map((segment, place) => {
+      const name = names.get(place);
+      return name === undefined ? segment : `{${name}}`;
     });
-    return { path: `/${named.join('/')}${customVerb && `:${customVerb}`}`, wildcards };
+    return {
+      path: pathOf(named, customVerb),
+      wildcards: [...names].map(([place, name]) => wildcardAt(place, name, named, binding)),
+    };
   }
+
+  #namesOf(binding: Binding): ParameterNames {
+    const { segments, customVerb } = binding.template;
+    const withoutNames = segments.map((segment) => (isWildcard(segment) ? '{}' : segment));
+    const key = pathOf(withoutNames, customVerb);
+    const names = this.#names.get(key) ?? parameterNames(binding);
+    this.#names.set(key, names);
+    return names;
+  }
+}
+
+/** The name of the parameter for each wildcard, by its place among the segments. */
+type ParameterNames = ReadonlyMap<number, string>;
+
+/** Names parameters after their variables; the second with the same name gets `_2`. */
+function parameterNames(binding: Binding): ParameterNames {
+  const { segments } = binding.template;
+  const names = new Names();
+  const places = [...segments.keys()].filter((place) => isWildcard(segments[place]));
+  return new Map(
+    places.map((place) => {
+      const fieldName = variableAt(place, binding)?.fieldPath.join('_');
+      return [place, names.of(place, fieldName ?? 'segment')] as const;
+    }),
+  );
+}
+
+/** @param named all segments, with the names of the parameters */
+function wildcardAt(place: number, name: string, named: readonly string[], binding: Binding): Wildcard {
+  const { segments } = binding.template;
+  const variable = variableAt(place, binding);
+  const places = [...segments.keys()].filter(
+    (other) => variable !== undefined && spans(variable, other, segments),
+  );
+  const before = places.filter((other) => other < place).map((other) => `${named[other]}/`);
+  const after = places.filter((other) => other > place).map((other) => `/${named[other]}`);
+  const rest = segments[place] === '**';
+  return { name, variable, before: before.join(''), after: after.join(''), rest };
+}
+
+function variableAt(place: number, { template, variables }: Binding): BoundVariable | undefined {
+  return variables.find((variable) => spans(variable, place, template.segments));
 }
 
 function isWildcard(segment: string | undefined): boolean {
   return segment === '*' || segment === '**';
 }
 
-function variableAt(
-  place: number,
-  segments: PathTemplate['segments'],
-  variables: readonly BoundVariable[],
-): BoundVariable | undefined {
-  return variables.find((variable) => spans(variable, place, segments));
-}
-
-/** The names of the parameters at the given places: those of their variables, with a number from the second on. */
-function parameterNames(
-  { segments }: PathTemplate,
-  places: readonly number[],
-  variables: readonly BoundVariable[],
-): string[] {
-  const names = new Names();
-  return places.map((place) => {
-    const variable = variableAt(place, segments, variables);
-    return names.of(place, variable?.fieldPath.join('_') ?? 'segment');
-  });
+function pathOf(segments: readonly string[], customVerb: string): string {
+  return `/${segments.join('/')}${customVerb && `:${customVerb}`}`;
 }
