@@ -10,10 +10,10 @@ import type { ErrorResponses } from './error-responses.js';
 import { isRequired, type MessageSchemas } from './message-schemas.js';
 import type { Content, Headers, Operation, Response, Responses, Schema } from './open-api.js';
 import type { Parameters } from './parameters.js';
-import { takenPaths } from './query-fields.js';
 import type { RequestHeaders } from './request-headers.js';
 import type { DescribedHeaders } from './response-headers.js';
 import { descriptionKeyword, nullable } from './schema-rules.js';
+import { takenPaths } from './taken-paths.js';
 
 /** The parts that descriptions of operations are built from. */
 interface OperationParts {

@@ -4,8 +4,9 @@ import type { Binding } from '../template/binding.js';
 import type { DescribedPath, Wildcard } from './described-paths.js';
 import { isRequired, type MessageSchemas, type SchemaParts } from './message-schemas.js';
 import type { Parameter } from './open-api.js';
-import { queryFields, takenPaths } from './query-fields.js';
+import { queryFields } from './query-fields.js';
 import { descriptionKeyword } from './schema-rules.js';
+import { takenPaths } from './taken-paths.js';
 
 const DEEPER =
   'Fields of messages that are nested more deeply than those below can be given in the query, too: `parent.child.field`.';
