@@ -8,7 +8,7 @@ import type { Info, Schema, SecurityRequirement, Server } from './open-api.js';
 export interface FieldFacts {
   /** Further keywords of its schema. */
   readonly bounds?: Schema | undefined;
-  /** Further JSON Schema keywords for each item of a repeated field. */
+  /** Further keywords of the schema of each item of a repeated field. */
   readonly itemBounds?: Schema | undefined;
   readonly example?: JsonValue | undefined;
   /**
@@ -43,7 +43,7 @@ export interface FailureFacts {
 
 /** How clients authenticate. */
 export interface Security {
-  /** The security schemes, by name. */
+  /** The Security Scheme Objects of OpenAPI, by name. */
   readonly schemes: Readonly<Record<string, Schema>>;
   /** The requirements of every method, of which a request must satisfy one. */
   readonly requirements: readonly SecurityRequirement[];
@@ -57,8 +57,8 @@ export interface Security {
  */
 export interface DescriptionOptions extends Omit<TranscoderOptions, 'upstream'> {
   /**
-   * Accepted so that the options of the transcoder can be passed unchanged. Without `serverStream`, it has no streams
-   * to describe. Default: streams are described.
+   * Accepted so that the options of the transcoder can be passed unchanged. For an upstream without `serverStream`, no
+   * streams are described. Default: streams are described.
    */
   readonly upstream?: Upstream | undefined;
   /**
