@@ -2,6 +2,7 @@ import type { DescMethod } from '@bufbuild/protobuf';
 import type { ForwardedHeaders } from '../metadata/forwarded-headers.js';
 import type { SuccessRule } from '../template/success-rules.js';
 import type { HeaderFacts } from './description-options.js';
+import { factsOf, type NamedFacts } from './header-facts.js';
 import type { Parameter, Reference, Schema } from './open-api.js';
 import type { Parameters } from './parameters.js';
 import { descriptionKeyword } from './schema-rules.js';
@@ -9,7 +10,7 @@ import { descriptionKeyword } from './schema-rules.js';
 const TEXT = { type: 'string' };
 
 /** The headers that the transcoder itself reads or that have a standard meaning, as parameters, by lower-case name. */
-const standard: Readonly<Record<string, Omit<Parameter, 'in'>>> = {
+const STANDARD: Readonly<Record<string, Omit<Parameter, 'in'>>> = {
   'x-request-id': {
     name: 'X-Request-Id',
     description: 'The id of the call in the log, in errors and in the response. Default: a new id.',
@@ -44,18 +45,16 @@ const standard: Readonly<Record<string, Omit<Parameter, 'in'>>> = {
   },
 };
 
-/** The facts about a header, if there are any. */
-interface NamedFacts extends HeaderFacts {
-  /** The header's name as the facts write it; undefined if there are none. */
-  readonly name?: string;
-}
+/** The lower-case names of the headers that a client may send for a response that can be cached. */
+const CONDITIONS = ['if-match', 'if-none-match'];
 
-/** The facts about a header; the case of its name does not matter. */
-export function factsOf(headers: Readonly<Record<string, HeaderFacts>>, key: string): NamedFacts {
-  const found = Object.entries(headers).find(([name]) => name.toLowerCase() === key.toLowerCase());
-  if (found === undefined) return {};
-  const [name, facts] = found;
-  return { ...facts, name };
+/** A header that stands for a request field. */
+interface HeaderOfField {
+  /** The proto name of the field. */
+  readonly field: string;
+  readonly header: Parameter;
+  /** What the facts about the header add to the schema of the field. */
+  readonly bounds: Schema | undefined;
 }
 
 /** The headers of requests, as parameters. */
@@ -65,49 +64,54 @@ export class RequestHeaders {
   /** The schema of `X-Request-Id` in requests and responses. */
   readonly requestId: Schema;
   /** The headers that every method takes. */
-  readonly #common: Reference[] = [];
-  /** The headers that stand for request fields, each with the proto name of its field. */
-  readonly #ofFields: (readonly [field: string, header: Parameter])[] = [];
+  readonly #common: Parameter[] = [];
+  readonly #ofFields: HeaderOfField[] = [];
 
   /**
    * @param forwarded the headers that become metadata.
-   * @param namesRequests whether a client may choose the id of its request with `X-Request-Id`.
-   * @param facts further facts about headers, by name.
+   * @param takesRequestIds whether a client may choose the id of its request with `X-Request-Id`.
+   * @param factsByName further facts about headers.
    */
   constructor(
     forwarded: ForwardedHeaders,
-    namesRequests: boolean,
-    facts: Readonly<Record<string, HeaderFacts>>,
+    takesRequestIds: boolean,
+    factsByName: Readonly<Record<string, HeaderFacts>>,
   ) {
-    this.requestId = parameterOf('x-request-id', facts).schema;
+    this.requestId = parameterOf('x-request-id', factsOf(factsByName, 'x-request-id')).schema;
     // OpenAPI describes credentials as security schemes, and has no place for prefixes.
     const passed = [...forwarded.keys()].filter((key) => key !== 'authorization' && !key.endsWith('*'));
-    const own = namesRequests ? ['x-request-id', 'request-timeout'] : ['request-timeout'];
-    for (const key of [...own, ...passed]) {
+    const own = takesRequestIds ? ['x-request-id', 'request-timeout'] : ['request-timeout'];
+    for (const key of new Set([...own, ...passed])) {
+      const facts = factsOf(factsByName, key);
+      const { field, bounds } = facts;
       const header = parameterOf(key, facts);
-      const { field } = factsOf(facts, key);
-      if (field === undefined) this.#common.push(this.#reference(header));
-      else this.#ofFields.push([field, header]);
+      if (field === undefined) this.#common.push(header);
+      else this.#ofFields.push({ field, header, bounds });
     }
+    for (const header of this.#common) this.#reference(header);
   }
 
   /** The header parameters of a method: those that stand for its fields, the conditions of a cache, and the common ones. */
   of(
-    method: DescMethod,
+    { input }: DescMethod,
     { caching }: Partial<SuccessRule>,
     parameters: Parameters,
   ): (Parameter | Reference)[] {
-    const ofFields = this.#ofFields.flatMap(([name, header]) => {
-      const field = method.input.fields.find((inputField) => inputField.name === name);
+    const ofFields = this.#ofFields.flatMap(({ field: name, header, bounds }) => {
+      const field = input.fields.find((inputField) => inputField.name === name);
       if (field === undefined) return [];
       const parameter = parameters.of(header.name, 'header', field);
-      const description = header.description ?? `The same as \`${field.name}\`, as a header.`;
-      return [{ ...parameter, ...descriptionKeyword(description) }];
+      const description = header.description ?? `The same as \`${name}\`, as a header.`;
+      return [
+        { ...parameter, ...descriptionKeyword(description), schema: { ...parameter.schema, ...bounds } },
+      ];
     });
 
-    const conditions = caching === undefined ? [] : ['if-match', 'if-none-match'];
-    const ofCaching = conditions.map((key) => this.#reference(parameterOf(key, {})));
-    return [...ofFields, ...ofCaching, ...this.#common];
+    // A condition may be forwarded, too, and is then among the others.
+    const others = new Set([...ofFields, ...this.#common].map(({ name }) => name.toLowerCase()));
+    const conditions = CONDITIONS.filter((key) => caching !== undefined && !others.has(key));
+    const referred = [...conditions.map((key) => parameterOf(key)), ...this.#common];
+    return [...ofFields, ...referred.map((header) => this.#reference(header))];
   }
 
   /** Adds a parameter to the components. @returns a reference to it */
@@ -118,8 +122,8 @@ export class RequestHeaders {
 }
 
 /** A header as a parameter, with what the facts say in place of the usual. @param key its lower-case name */
-function parameterOf(key: string, facts: Readonly<Record<string, HeaderFacts>>): Parameter {
-  const usual: Omit<Parameter, 'in'> = standard[key] ?? { name: key, schema: TEXT };
-  const { name = usual.name, description = usual.description ?? '', bounds } = factsOf(facts, key);
+function parameterOf(key: string, facts: NamedFacts = {}): Parameter {
+  const usual: Omit<Parameter, 'in'> = STANDARD[key] ?? { name: key, schema: TEXT };
+  const { name = usual.name, description = usual.description ?? '', bounds } = facts;
   return { name, in: 'header', ...descriptionKeyword(description), schema: { ...usual.schema, ...bounds } };
 }

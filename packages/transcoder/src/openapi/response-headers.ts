@@ -3,7 +3,7 @@ import type { ResponseHeaders } from '../metadata/response-headers.js';
 import type { SuccessRule } from '../template/success-rules.js';
 import type { HeaderFacts } from './description-options.js';
 import type { Header, Headers, Reference, Schema } from './open-api.js';
-import { factsOf } from './request-headers.js';
+import { factsOf } from './header-facts.js';
 
 /** The request id in all examples. */
 const REQUEST_ID = '8d3f6a1e-27c4-4b90-9e5d-f1a0b2c3d4e5';

@@ -165,6 +165,23 @@ describe('the headers', () => {
     expect(operationOf(other, 'createItem').parameters).toContainEqual(
       expect.objectContaining({ name: 'Idempotency-Key', description: 'Once.' }),
     );
+    const bounded = { 'Idempotency-Key': { field: 'request_id', bounds: { minLength: 2, maxLength: 4 } } };
+    const another = shop({ forwardedHeaders, headers: bounded, facts });
+    expect(operationOf(another, 'createItem').parameters).toContainEqual(
+      expect.objectContaining({ schema: { type: 'string', minLength: 2, maxLength: 4 } }),
+    );
+  });
+
+  it('of requests are listed once, even if those that the transcoder reads are forwarded, too', () => {
+    const forwardedHeaders = new Map([
+      ['if-none-match', 'drop'],
+      ['request-timeout', 'drop'],
+    ] as const);
+    const own = shop({ forwardedHeaders, headers: { 'If-None-Match': { bounds: { maxLength: 9 } } } });
+    const names = ['If-Match', 'If-None-Match', 'Request-Timeout'];
+    expect(referred(own, 'Shop_getItem').sort()).toEqual(names);
+    expect(referred(own, 'createItem').sort()).toEqual(names.slice(1));
+    expect(own.components.parameters['If-None-Match']?.schema).toEqual({ type: 'string', maxLength: 9 });
   });
 
   it('of responses include those from metadata', () => {
