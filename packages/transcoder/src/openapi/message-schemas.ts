@@ -1,15 +1,10 @@
-import {
-  type DescEnum,
-  type DescField,
-  type DescMessage,
-  type JsonObject,
-  ScalarType,
-} from '@bufbuild/protobuf';
+import { type DescField, type DescMessage, type JsonObject, ScalarType } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence as Presence } from '@bufbuild/protobuf/wkt';
 import { writtenName } from '../fields/message-fields.js';
 import { FieldBehavior } from '../gen/google/api/field_behavior_pb.js';
 import type { JsonOptions } from '../json/json-options.js';
 import { hasBehavior } from '../template/contract-options.js';
+import { type Affixes, Components } from './components.js';
 import type { ContractComments } from './contract-comments.js';
 import type { ContractFacts } from './contract-facts.js';
 import type { Names } from './names.js';
@@ -34,13 +29,24 @@ export interface SchemaParts {
   readonly names: Names;
 }
 
-/** Fields of a body that are in the path instead, as field paths from the body on: `['name']`. */
+/** The fields of a message that a request gives elsewhere, such as in its path, as field paths from the message on: `['name']`. */
 type Elsewhere = readonly (readonly string[])[];
 
-const AFFIXES = { sent: ['', 'Input'], returned: ['', ''], created: ['Created', ''] } as const;
+/** Whether the whole field is elsewhere. */
+function isElsewhere({ name }: DescField, elsewhere: Elsewhere): boolean {
+  return elsewhere.some((path) => path.length === 1 && path[0] === name);
+}
 
-/** How deep schemas are nested while they are built; a chain of messages may be longer than the call stack. */
-const MAX_DEPTH = 100;
+/** What is elsewhere of the message in a field. */
+function elsewhereIn({ name }: DescField, elsewhere: Elsewhere): Elsewhere {
+  return elsewhere.filter(([first]) => first === name).map((path) => path.slice(1));
+}
+
+const AFFIXES: Readonly<Record<Form, Affixes>> = {
+  sent: { prefix: '', suffix: 'Input' },
+  returned: { prefix: '', suffix: '' },
+  created: { prefix: 'Created', suffix: '' },
+};
 
 const IF_DRY_RUN = ' The answer to a dry run lacks the fields that the service assigns.';
 
@@ -54,16 +60,14 @@ export function isRequired(field: DescField): boolean {
 /** The JSON Schemas of a contract's messages, by the rules of ProtoJSON and the facts about their fields. */
 export class MessageSchemas {
   /** The schemas that were requested, and those that they refer to, by name. */
-  readonly components: Record<string, Schema> = {};
+  readonly components: Readonly<Record<string, Schema>>;
   readonly #parts: SchemaParts;
-  /** The references to components, by affixes and type. */
-  readonly #references = new Map<string, Schema>();
-  /** The schemas that are nested too deeply to be built yet. */
-  readonly #deeper: (() => void)[] = [];
-  #depth = 0;
+  readonly #components: Components;
 
   constructor(parts: SchemaParts) {
     this.#parts = parts;
+    this.#components = new Components(parts.names, parts.home);
+    this.components = this.#components.schemas;
   }
 
   /** The name of a field in JSON. */
@@ -73,11 +77,11 @@ export class MessageSchemas {
 
   /** A reference to a message's schema, which is added as a component; the schema itself for a well-known type. */
   message(message: DescMessage, form: Form): Schema {
-    const own = wellKnownSchema(message);
-    if (own !== undefined) return own;
+    const wellKnown = wellKnownSchema(message);
+    if (wellKnown !== undefined) return wellKnown;
     // Without such fields, the response to a dry run is like any other.
     const used = form === 'created' && this.alwaysPresent(message).length === 0 ? 'returned' : form;
-    return this.#component(message, AFFIXES[used], () => this.#object(message, used));
+    return this.#components.referenceTo(message, AFFIXES[used], () => this.#object(message, used));
   }
 
   /** The schema of a field's value, with its bounds. */
@@ -95,18 +99,16 @@ export class MessageSchemas {
     };
   }
 
-  /** A body that is a whole message, or one field of it. @param schema replaces the schema of the form */
-  body(content: DescMessage | DescField, form: Form, schema = this.#own(content, form)): Content {
-    const { example, name } = this.#exampleOf(content, form);
-    const examples = example === undefined ? {} : { examples: { [name]: { value: example } } };
-    return { 'application/json': { schema, ...examples } };
+  /** The body of a request: a whole message, or one field of it, without the fields that are elsewhere. */
+  requestBody(content: DescMessage | DescField, elsewhere: Elsewhere): Content {
+    return this.body(content, 'sent', this.#schemaOf(content, 'sent', elsewhere), elsewhere);
   }
 
-  /** The schema of a body without the fields that are elsewhere in the request. */
-  bodyWithout(content: DescMessage | DescField, elsewhere: Elsewhere): Schema {
-    const message = content.kind === 'message' ? content : content.message;
-    if (message === undefined || elsewhere.length === 0) return this.#own(content, 'sent');
-    return this.#object(message, 'sent', elsewhere);
+  /** A body with the given schema and the example of a form: a whole message, or one field of it. */
+  body(content: DescMessage | DescField, form: Form, schema: Schema, elsewhere: Elsewhere = []): Content {
+    const { example, name } = this.#exampleOf(content, form, elsewhere);
+    const examples = example === undefined ? {} : { examples: { [name]: { value: example } } };
+    return { 'application/json': { schema, ...examples } };
   }
 
   /** The fields that every response has, except those to dry runs, although their types allow their absence. */
@@ -114,71 +116,42 @@ export class MessageSchemas {
     return fields.filter((field) => this.#parts.facts(field).present === true);
   }
 
-  #own(content: DescMessage | DescField, form: Form): Schema {
+  #schemaOf(content: DescMessage | DescField, form: Form, elsewhere: Elsewhere): Schema {
+    const message = content.kind === 'message' ? content : content.message;
+    if (message !== undefined && elsewhere.length > 0) return this.#object(message, form, elsewhere);
     return content.kind === 'message' ? this.message(content, form) : this.field(content, form);
   }
 
-  #exampleOf(content: DescMessage | DescField, form: Form) {
-    const example = content.kind === 'field' ? this.#parts.facts(content).example : undefined;
+  #exampleOf(content: DescMessage | DescField, form: Form, elsewhere: Elsewhere) {
     const message = content.kind === 'message' ? content : content.message;
     const { name } = message ?? content;
-    return { name, example: example ?? (message && this.#example(message.fields, form)) };
+    const ofFields = message && this.#example(message.fields, form, elsewhere);
+    // The example of a whole field does not fit if a part of it is elsewhere.
+    const isWholeField = content.kind === 'field' && elsewhere.length === 0;
+    const example = isWholeField ? this.#parts.facts(content).example : undefined;
+    return { name, example: example ?? ofFields };
   }
 
   /**
-   * The examples of the fields; for a request, without the fields that the service assigns. Undefined if there are
-   * none.
+   * The examples of the fields; for a request, without the fields that the service assigns, or of which a part is elsewhere.
+   * Undefined if there are none.
    */
-  #example(fields: readonly DescField[], form: Form): JsonObject | undefined {
+  #example(fields: readonly DescField[], form: Form, elsewhere: Elsewhere): JsonObject | undefined {
     const examples = fields
       .filter((field) => form !== 'sent' || !isOutputOnly(field))
+      .filter((field) => elsewhereIn(field, elsewhere).length === 0)
       .map((field) => [this.nameOf(field), this.#parts.facts(field).example] as const)
       .filter(([, example]) => example !== undefined);
     return examples.length === 0 ? undefined : (Object.fromEntries(examples) as JsonObject);
   }
 
-  #component(
-    type: DescMessage | DescEnum,
-    [before, after]: readonly [string, string],
-    schema: () => Schema,
-  ): Schema {
-    const { home, names } = this.#parts;
-    const { typeName } = type;
-    const key = [before, typeName, after].join(' ');
-    const known = this.#references.get(key);
-    if (known !== undefined) return known;
-    const short = typeName.startsWith(`${home}.`) ? typeName.slice(home.length + 1) : typeName;
-    const name = names.of(key, before + short + after, before + typeName + after);
-    const reference = { $ref: `#/components/schemas/${name}` };
-    this.#references.set(key, reference);
-    // Reserves the place in the order, since the schema may add others, and may refer to itself.
-    this.components[name] = reference;
-    this.#build(() => {
-      this.components[name] = schema();
-    });
-    return reference;
-  }
-
-  /** Calls `build`, now or, if it is nested too deeply, once the outermost call is done. */
-  #build(build: () => void): void {
-    if (this.#depth === MAX_DEPTH) {
-      this.#deeper.push(build);
-      return;
-    }
-    this.#depth += 1;
-    build();
-    this.#depth -= 1;
-    if (this.#depth > 0) return;
-    for (let next = this.#deeper.pop(); next !== undefined; next = this.#deeper.pop()) this.#build(next);
-  }
-
   #object(message: DescMessage, form: Form, elsewhere: Elsewhere = []): Schema {
     const { comments, json } = this.#parts;
-    const moved = new Set(elsewhere.filter(({ length }) => length === 1).map(([name]) => name));
-    const fields = message.fields.filter(({ name }) => !moved.has(name));
+    const isHere = (field: DescField): boolean => !isElsewhere(field, elsewhere);
+    const fields = message.fields.filter(isHere);
     const namesOf = (some: readonly DescField[]): string[] => some.map((field) => this.nameOf(field));
     const required = namesOf(fields.filter((field) => this.#isPresent(field, form)));
-    const example = this.#example(fields, form);
+    const example = this.#example(fields, form, elsewhere);
     return {
       type: 'object',
       ...descriptionKeyword(`${comments.text(message)}${form === 'created' ? IF_DRY_RUN : ''}`),
@@ -189,16 +162,13 @@ export class MessageSchemas {
       ),
       // A client must not send other properties; the service may return new ones later.
       ...(form === 'sent' && json.ignoreUnknown !== true ? { additionalProperties: false } : {}),
-      ...atMostOne(
-        message.oneofs.map(({ fields: members }) => namesOf(members.filter(({ name }) => !moved.has(name)))),
-      ),
+      ...atMostOne(message.oneofs.map(({ fields: members }) => namesOf(members.filter(isHere)))),
       ...(example === undefined ? {} : { examples: [example] }),
     };
   }
 
   #property(field: DescField, form: Form, elsewhere: Elsewhere): Schema {
-    const inside = elsewhere.flatMap(([first, ...rest]) => (first === field.name ? [rest] : []));
-    const schema = inside.length === 0 ? this.field(field, form) : this.bodyWithout(field, inside);
+    const schema = this.#schemaOf(field, form, elsewhereIn(field, elsewhere));
     return {
       ...(form === 'sent' && !isRequired(field) ? nullable(schema) : schema),
       ...descriptionKeyword(this.#parts.comments.text(field)),
@@ -213,16 +183,20 @@ export class MessageSchemas {
     const { enum: type } = field;
     if (type === undefined) return scalarSchemas[field.scalar];
     if (type.typeName === 'google.protobuf.NullValue') return { type: 'null' };
-    return this.#component(type, AFFIXES.returned, () => enumSchema(type, this.#parts.comments));
+    return this.#components.referenceTo(type, AFFIXES.returned, () => enumSchema(type, this.#parts.comments));
   }
 
+  /** Whether every message of the form has the field. */
   #isPresent(field: DescField, form: Form): boolean {
     if (form === 'sent') return isRequired(field);
     const { facts, json } = this.#parts;
     if (facts(field).present === true) return form === 'returned';
     if (field.presence !== Presence.IMPLICIT) return field.presence === Presence.LEGACY_REQUIRED;
+
+    // A field without presence is left out only if the JSON options omit its default.
     const { omit = 'nothing' } = json;
     const isText = field.fieldKind === 'scalar' && field.scalar === ScalarType.STRING;
-    return omit === 'nothing' || (omit === 'unassigned' && !(isText && isOutputOnly(field)));
+    const mayBeUnassigned = isText && isOutputOnly(field);
+    return omit === 'nothing' || (omit === 'unassigned' && !mayBeUnassigned);
   }
 }

@@ -1,4 +1,4 @@
-import type { DescField, DescMethod } from '@bufbuild/protobuf';
+import type { DescField, DescMessage, DescMethod } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence as Presence, hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { StreamEvents } from '../http/stream-formats.js';
 import type { Binding } from '../template/binding.js';
@@ -93,27 +93,20 @@ export class Operations {
 
   /** The keyword for the body of a request; none if it has no body. */
   #requestBody(binding: Binding, verb: string): Pick<Operation, 'requestBody'> {
-    const { method, body } = binding;
+    const { method, body, takesBytes } = binding;
     const { comments, schemas } = this.#parts;
-    if (binding.takesBytes) return { requestBody: { required: false, content: BYTES } };
     const bodyType = body === '*' ? method.input : body;
     // A binding for any HTTP method includes GET and HEAD, which have no body in OpenAPI.
     if (bodyType === undefined || verb === 'GET' || verb === 'HEAD') return {};
+    if (takesBytes) return { requestBody: { required: false, content: BYTES } };
 
-    // From the body on, which is the whole request message or one field of it.
-    const pathsOutsideBody = takenPaths(binding)
-      .filter(([first]) => body === '*' || first === bodyType.name)
-      .map((path) => (body === '*' ? path : path.slice(1)));
-    const content = schemas.body(bodyType, 'sent', schemas.bodyWithout(bodyType, pathsOutsideBody));
-
-    // Only a field of the body itself makes the body required, not a field of a message in it.
-    const fieldsOutsideBody = new Set(pathsOutsideBody.map((path) => path.join('.')));
-    const mayBeEmpty =
-      bodyType.kind === 'message' &&
-      !hasCustomJsonRepresentation(bodyType) &&
-      !bodyType.fields.some((field) => isRequired(field) && !fieldsOutsideBody.has(field.name));
-    const description = comments.text(bodyType);
-    return { requestBody: { required: !mayBeEmpty, ...descriptionKeyword(description), content } };
+    const elsewhere = pathsOutsideBody(binding, bodyType);
+    const requestBody = {
+      required: !mayBeEmpty(bodyType, elsewhere),
+      ...descriptionKeyword(comments.text(bodyType)),
+      content: schemas.requestBody(bodyType, elsewhere),
+    };
+    return { requestBody };
   }
 
   /** The responses to successful calls, by the same rule that the transcoder follows. */
@@ -121,9 +114,8 @@ export class Operations {
     const { method, responseBody } = binding;
     const { responseHeaders, schemas } = this.#parts;
     const isUnary = method.methodKind === 'unary';
-    const headers = isUnary
-      ? { ...responseHeaders.forRequestFields(method), ...responseHeaders.forCaching(rule.caching) }
-      : { ...responseHeaders.forRequestFields(method), ...responseHeaders.forStream() };
+    const ownHeaders = isUnary ? responseHeaders.forCaching(rule.caching) : responseHeaders.forStream();
+    const headers = { ...responseHeaders.forRequestFields(method), ...ownHeaders };
 
     if (binding.givesBytes) {
       const bytesHeaders = { ...headers, ...responseHeaders.forBytes() };
@@ -138,11 +130,9 @@ export class Operations {
     if (!isUnary) return { 200: this.#streamResponse(headers, schema) };
 
     const content = schemas.body(responseBody ?? method.output, 'returned', schema);
-    const notModified = { description: 'The copy that the client has is current.', headers };
-    return {
-      200: { description: 'Success.', headers, content },
-      ...(rule.caching === undefined ? {} : { 304: notModified }),
-    };
+    const success = { description: 'Success.', headers, content };
+    if (rule.caching === undefined) return { 200: success };
+    return { 200: success, 304: { description: 'The copy that the client has is current.', headers } };
   }
 
   /** @param schema of a message of the stream. */
@@ -172,22 +162,43 @@ export class Operations {
     const required = alwaysPresent.map((field) => schemas.nameOf(field));
     const createdSchema = required.length === 0 ? schema : { ...schema, required };
 
-    // As in a request, the example of a dry run lacks the fields that the service assigns.
-    const dryRunContent = schemas.body(output, 'sent', schema);
+    const created: Response = {
+      description: 'Created.',
+      headers: { ...headers, ...(location && responseHeaders.forCreation()) },
+      content: schemas.body(output, 'returned', createdSchema),
+    };
+    if (!hasDryRun) return { 201: created };
+
     const dryRun: Response = {
       description: 'A dry run: the request is valid, and nothing was stored.',
       headers,
-      content: dryRunContent,
+      // As in a request, the example lacks the fields that the service assigns.
+      content: schemas.body(output, 'sent', schema),
     };
-    return {
-      ...(hasDryRun ? { 200: dryRun } : {}),
-      201: {
-        description: 'Created.',
-        headers: { ...headers, ...(location && responseHeaders.forCreation()) },
-        content: schemas.body(output, 'returned', createdSchema),
-      },
-    };
+    return { 200: dryRun, 201: created };
   }
+}
+
+/**
+ * The paths of the fields that are not in the body, since the request has them elsewhere or not at all; from the body on.
+ *
+ * @param bodyType the whole request message, or one field of it.
+ */
+function pathsOutsideBody(binding: Binding, bodyType: DescMessage | DescField): string[][] {
+  const taken = takenPaths(binding);
+  if (binding.body === '*') return taken;
+  return taken.filter(([first]) => first === bodyType.name).map((path) => path.slice(1));
+}
+
+/**
+ * Whether a request may have no body. Only a required field of the body itself prevents that, not one of a message in it.
+ *
+ * @param elsewhere the paths of the fields that are not in the body.
+ */
+function mayBeEmpty(bodyType: DescMessage | DescField, elsewhere: readonly string[][]): boolean {
+  if (bodyType.kind === 'field' || hasCustomJsonRepresentation(bodyType)) return false;
+  const fieldsElsewhere = new Set(elsewhere.map((path) => path.join('.')));
+  return !bodyType.fields.some((field) => isRequired(field) && !fieldsElsewhere.has(field.name));
 }
 
 /** How a stream is read, and what its end is: as the formats of streams write it. */

@@ -1,11 +1,12 @@
-import { create, toBinary } from '@bufbuild/protobuf';
+import { create, type Message, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import {
+  type DescriptorProtoSchema,
   FieldDescriptorProto_Label as Label,
   FieldDescriptorProto_Type as FieldType,
   FileDescriptorSetSchema,
 } from '@bufbuild/protobuf/wkt';
 import { describe, expect, it } from 'vitest';
-import { describe as describeContract } from '../../src/openapi.js';
+import { describe as describeContract, type OpenApi } from '../../src/openapi.js';
 import { legacyDescriptorSet } from '../support/library-contract.js';
 import { fulfils, library, operationOf, propertyOf, schemaOf, shop } from '../support/described.js';
 
@@ -174,6 +175,24 @@ describe('facts', () => {
     expect(schemaOf(known, 'Item')['examples']).toEqual([{ displayName: 'Lamp', etag: 'x', inside }]);
   });
 
+  it.each(['updateItem', 'updateItem_2'])(
+    'make no example of what the path of a request has: the example of %s fulfils its schema',
+    (id) => {
+      const item = { name: 'a', displayName: 'b' };
+      const named = shop({
+        facts: {
+          'shop.v1.Item': { name: { example: 'a' }, displayName: { example: 'b' } },
+          'shop.v1.UpdateItemRequest': { item: { example: item } },
+        },
+      });
+      const { schema = {}, examples } = operationOf(named, id).requestBody?.content['application/json'] ?? {};
+      const values = Object.values(examples ?? {}).map(({ value }) => value);
+      expect(values).toEqual(id === 'updateItem' ? [{ displayName: 'b' }] : []);
+      expect(schema).not.toHaveProperty(['examples', 0, 'item']);
+      expect(values.every((value) => fulfils(named, schema, value))).toBe(true);
+    },
+  );
+
   it('about the fields that a dry run lacks make a schema for the responses of creates', () => {
     expect(schemaOf(known, 'CreatedItem')).toMatchObject({
       description: 'What is sold. The answer to a dry run lacks the fields that the service assigns.',
@@ -196,30 +215,57 @@ describe('facts', () => {
   });
 });
 
-it('messages in a chain that is longer than the call stack all have schemas', () => {
-  const count = 12_000;
-  const messageType = Array.from({ length: count }, (_, index) => ({
-    name: `M${index}`,
-    field: [
-      {
-        name: 'next',
-        jsonName: 'next',
-        number: 1,
-        label: Label.OPTIONAL,
-        type: FieldType.MESSAGE,
-        typeName: `.a.M${(index + 1) % count}`,
-      },
-    ],
-  }));
+type Proto = Exclude<MessageInitShape<typeof DescriptorProtoSchema>, Message>;
+
+/** The description of a method whose request and response are the first message of the package `a`. */
+function described(messageType: Proto[]): OpenApi {
   const method = [{ name: 'Call', inputType: '.a.M0', outputType: '.a.M0' }];
   const service = [{ name: 'S', method }];
   const file = [{ name: 'a.proto', package: 'a', syntax: 'proto3', messageType, service }];
   const descriptorSet = toBinary(FileDescriptorSetSchema, create(FileDescriptorSetSchema, { file }));
   const rules = [{ selector: 'a.S.Call', post: '/v1', body: '*' }];
-  const chain = describeContract({ descriptorSet, rules });
+  return describeContract({ descriptorSet, rules });
+}
+
+const fieldOf = (name: string, number: number, message: string) => ({
+  name,
+  jsonName: name,
+  number,
+  label: Label.OPTIONAL,
+  type: FieldType.MESSAGE,
+  typeName: `.a.${message}`,
+});
+
+const ownNames = ({ components }: OpenApi): string[] =>
+  Object.keys(components.schemas).filter((name) => /^M\d/.test(name));
+
+it('messages in a chain that is longer than the call stack all have schemas', () => {
+  const count = 12_000;
+  const chain = described(
+    Array.from({ length: count }, (_, index) => ({
+      name: `M${index}`,
+      field: [fieldOf('next', 1, `M${(index + 1) % count}`)],
+    })),
+  );
   expect(propertyOf(chain, 'M11999', 'next')).toEqual({ $ref: '#/components/schemas/M0' });
   expect(propertyOf(chain, 'M0Input', 'next')).toMatchObject({
     anyOf: [{ $ref: '#/components/schemas/M1Input' }, { type: 'null' }],
   });
-  expect(Object.keys(chain.components.schemas).filter((name) => /^M\d/.test(name))).toHaveLength(2 * count);
+  expect(ownNames(chain)).toHaveLength(2 * count);
+});
+
+it('more messages than the call stack has room for, all at the end of a chain, have schemas', () => {
+  const depth = 99;
+  const count = 20_000;
+  const steps = Array.from({ length: depth }, (_, index) => ({
+    name: `M${index}`,
+    field: [fieldOf('next', 1, `M${index + 1}`)],
+  }));
+  const leaves = Array.from({ length: count }, (_, index) => `M${depth + 1 + index}`);
+  const last = {
+    name: `M${depth}`,
+    field: leaves.map((leaf, index) => fieldOf(`f${index}`, index + 1, leaf)),
+  };
+  const wide = described([...steps, last, ...leaves.map((name) => ({ name }))]);
+  expect(ownNames(wide)).toHaveLength(2 * (depth + 1 + count));
 });

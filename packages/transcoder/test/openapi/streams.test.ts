@@ -52,6 +52,14 @@ it('google.api.HttpBody is described as bytes of any media type, in responses an
   expect(operationOf(document, 'turn').requestBody).toEqual({ required: false, content: BYTES });
 });
 
+it('google.api.HttpBody is no body of GET, which has none in OpenAPI, where a rule is for any HTTP method', () => {
+  const rules = [{ selector: 'feed.v1.Feed.Turn', custom: { kind: '*', path: '/v1/turns' }, body: '*' }];
+  const { paths } = describeContract({ descriptorSet: feedDescriptorSet, rules });
+  expect(paths['/v1/turns']?.get).not.toHaveProperty('requestBody');
+  expect(paths['/v1/turns']?.get?.responses).not.toHaveProperty('413');
+  expect(paths['/v1/turns']?.post).toHaveProperty('requestBody');
+});
+
 it('a stream of google.api.HttpBody is described as bytes with the headers of a stream', () => {
   const { content, headers } = successOf('downloadAll');
   expect(content).toEqual(BYTES);
