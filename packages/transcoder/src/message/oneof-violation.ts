@@ -9,8 +9,8 @@ import { valueOfField } from './body-as-request.js';
 import { pathOf } from './field-texts.js';
 
 /**
- * The violation of a field of path or query that cannot be set, since the request already has another field of the same oneof:
- * of the field's own, or of that of a message that leads to it. Undefined if the field can be set.
+ * The violation of a field of path or query whose oneof, or that of a message on its path, the request already fills with
+ * another field. Undefined if there is none, so that the field can be set.
  *
  * @param requestJson the JSON form of the request, as far as the body gives it.
  */
@@ -21,17 +21,19 @@ export function oneofViolation(
 ): FieldViolation | undefined {
   if (field.oneof === undefined && parents.every(({ oneof }) => oneof === undefined)) return undefined;
 
+  const path = [...parents, field];
   let holder = request;
   let holderJson = requestJson;
-  for (const [index, parent] of parents.entries()) {
-    const rival = rivalOf(parent, holder, holderJson);
-    if (rival !== undefined) return violationOf(parents.slice(0, index + 1), rival);
-    holder = holder.get(parent) as ReflectMessage;
-    holderJson = valueOfField(holderJson, parent);
+  for (const [depth, step] of path.entries()) {
+    const rival = rivalOf(step, holder, holderJson);
+    if (rival !== undefined) {
+      return { field: pathOf(path.slice(0, depth + 1)), description: rivalDescription(rival) };
+    }
+    if (step === field) break;
+    holder = holder.get(step) as ReflectMessage;
+    holderJson = valueOfField(holderJson, step);
   }
-
-  const rival = rivalOf(field, holder, holderJson);
-  return rival === undefined ? undefined : violationOf([...parents, field], rival);
+  return undefined;
 }
 
 /**
@@ -56,8 +58,4 @@ function rivalOf(
 
   const fieldInMessage = holder.oneofCase(field.oneof);
   return nameInBody ?? (isRival(fieldInMessage) ? fieldInMessage?.jsonName : undefined);
-}
-
-function violationOf(path: readonly DescField[], rival: string): FieldViolation {
-  return { field: pathOf(path), description: rivalDescription(rival) };
 }
