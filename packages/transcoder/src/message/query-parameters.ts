@@ -1,30 +1,19 @@
-import type { DescField, DescMessage } from '@bufbuild/protobuf';
-import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { FieldViolation } from '../failures/failure.js';
 import { quote } from '../fields/allowed-value.js';
 import type { SentJson } from '../fields/json-value.js';
-import { fieldsByName, shorten } from '../fields/message-fields.js';
-import { hasTextForm, hasTextValue, textValue } from '../fields/text-value.js';
+import { shorten } from '../fields/message-fields.js';
+import { textValue } from '../fields/text-value.js';
 import { GIVEN_AGAIN, MAX_DEPTH } from '../json/json-parser.js';
-import type { Binding, FieldTarget } from '../template/binding.js';
+import type { Binding } from '../template/binding.js';
 import { NOT_UTF8, notAllowed, pathOf } from './field-texts.js';
-
-/** A field that a query may set, or an entry of a map. */
-interface ParameterTarget extends FieldTarget {
-  /** The key of the entry; undefined if the field is not a map. */
-  readonly key?: string | undefined;
-}
-
-/** A field with its value. */
-interface ParameterValue extends ParameterTarget {
-  /** The JSON form of the value: of the field, of one item of a repeated field, or of the entry of a map. */
-  readonly value: SentJson;
-}
+import { isUnknownParameter, levelsOf, type ParameterTarget, parameterTarget } from './parameter-target.js';
 
 /** A value from the query and the field that takes it. */
-export interface QueryParameter extends ParameterValue {
+export interface QueryParameter extends ParameterTarget {
   /** The name that was sent, cut to the length that a response repeats. */
   readonly name: string;
+  /** The JSON form of the value: of the field, of one item of a repeated field, or of the entry of a map. */
+  readonly value: SentJson;
 }
 
 /** Why a parameter is refused, as a sentence. */
@@ -56,7 +45,8 @@ export function* queryParameters(
     const equals = part.indexOf('=');
     const rawName = equals < 0 ? part : part.slice(0, equals);
     const name = decodedText(rawName);
-    if (name !== undefined && isIgnored(name) && hasNoField(binding.method.input, name, lenient)) continue;
+    if (name !== undefined && isIgnored(name) && isUnknownParameter(binding.method.input, name, lenient))
+      continue;
 
     const text = equals < 0 ? '' : decodedText(part.slice(equals + 1));
     const shownName = shorten(name ?? rawName);
@@ -93,11 +83,12 @@ function valueOrRefusal(
   text: string | undefined,
   taken: Set<string>,
   lenient: boolean,
-): ParameterValue | Refusal {
+): Omit<QueryParameter, 'name'> | Refusal {
   if (name === undefined || text === undefined) return NOT_UTF8;
-  const levels = levelsOf(name);
+  const levels = levelsOf(name, lenient);
   if (levels > MAX_DEPTH) return `Must have at most ${MAX_DEPTH} levels; got ${levels}.`;
 
+  // Such a body has all fields, so that there is none to look for.
   if (binding.body === '*') return IN_BODY;
   const target = parameterTarget(binding.method.input, name, lenient);
   if (target === undefined) return `Must be a known parameter; got ${quote(name)}.`;
@@ -115,73 +106,6 @@ function valueOrRefusal(
 
   const value = textValue(field, text);
   return value === undefined ? notAllowed(field, text) : { ...target, value };
-}
-
-/** What the parameter with a name sets; undefined if no field takes values from a query under this name. */
-function parameterTarget(message: DescMessage, name: string, lenient: boolean): ParameterTarget | undefined {
-  const { path, key } = pathAndKey(name, lenient);
-  const target = fieldTarget(message, path);
-  if (target === undefined) return undefined;
-  const { field } = target;
-  if (key === undefined) return hasTextForm(field) ? target : undefined;
-  return field.fieldKind === 'map' && hasTextValue(field) ? { ...target, key } : undefined;
-}
-
-/** The field with a path of names; a name may have dots itself (`json_name`). */
-function fieldTarget(
-  message: DescMessage,
-  path: string,
-  parents: readonly DescField[] = [],
-): FieldTarget | undefined {
-  const fields = fieldsByName(message);
-  const field = fields.get(path);
-  if (field !== undefined) return { parents, field };
-  for (const [name, rest] of stepsInto(path)) {
-    const parent = fields.get(name);
-    if (parent?.fieldKind !== 'message' || hasCustomJsonRepresentation(parent.message)) continue;
-    const found = fieldTarget(parent.message, rest, [...parents, parent]);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-/**
- * Whether no field has the name of a parameter, so that the parameter may be ignored. False for a name that is too deep, which is
- * refused without a look-up.
- */
-function hasNoField(message: DescMessage, name: string, lenient: boolean): boolean {
-  return levelsOf(name) <= MAX_DEPTH && !leadsToField(message, pathAndKey(name, lenient).path);
-}
-
-/**
- * Whether a path leads to a field. Looser than `fieldTarget`: a path may also go on inside a field that has no fields in JSON
- * (`labels.a`). A parameter with such a path is a mistake to be reported, not one to be ignored.
- */
-function leadsToField(message: DescMessage, path: string): boolean {
-  const fields = fieldsByName(message);
-  if (fields.has(path)) return true;
-  for (const [name, rest] of stepsInto(path)) {
-    const parent = fields.get(name);
-    if (parent === undefined) continue;
-    if (parent.fieldKind !== 'message' || leadsToField(parent.message, rest)) return true;
-  }
-  return false;
-}
-
-function levelsOf(name: string): number {
-  return name.split('.').length;
-}
-
-/** The path of a field and, in the syntax of grpc-gateway, a key of a map: `labels[key]`. */
-function pathAndKey(name: string, lenient: boolean): { readonly path: string; readonly key?: string } {
-  const bracket = lenient && name.endsWith(']') ? name.lastIndexOf('[') : -1;
-  return bracket < 0 ? { path: name } : { path: name.slice(0, bracket), key: name.slice(bracket + 1, -1) };
-}
-
-/** The ways to read a path as a name and what follows its dot, the shortest name first. */
-function* stepsInto(path: string): Generator<[name: string, rest: string]> {
-  for (let dot = path.indexOf('.'); dot >= 0; dot = path.indexOf('.', dot + 1))
-    yield [path.slice(0, dot), path.slice(dot + 1)];
 }
 
 // Node decodes non-ASCII bytes as Latin-1, which loses the client's text.

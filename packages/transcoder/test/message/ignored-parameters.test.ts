@@ -64,6 +64,9 @@ describe('ignoredParameters', () => {
   it('are all unknown ones with lenient, but no key of a map', async () => {
     const got = await request('/v1/echo?nothing=1&string_map[a]=b&nothing[a]=c', { lenient: true });
     expect(JSON.parse(got.text)).toMatchObject({ stringMap: { a: 'b' } });
+    const dots = '.'.repeat(100);
+    const dotted = await request(`/v1/echo?string_map[${dots}]=b&nothing[${dots}]=c`, { lenient: true });
+    expect(JSON.parse(dotted.text)).toMatchObject({ stringMap: { [dots]: 'b' } });
   });
 
   it.each(['Key', 'utm', 'alt', 'constructor', '%ff', 'map'])('leave %s unknown', async (name) => {
