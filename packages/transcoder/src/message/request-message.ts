@@ -1,9 +1,8 @@
-import { type DescField, type Message, type Registry, toBinary } from '@bufbuild/protobuf';
+import { type Message, type Registry, toBinary } from '@bufbuild/protobuf';
 import { type ReflectMessage, reflect } from '@bufbuild/protobuf/reflect';
-import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
-import { joinViolations, type FieldViolation, invalidFields } from '../failures/failure.js';
+import { type FieldViolation, internal, invalidFields, joinViolations } from '../failures/failure.js';
 import type { SentJson } from '../fields/json-value.js';
-import { fieldsByName, messagesIn, shorten } from '../fields/message-fields.js';
+import { shorten } from '../fields/message-fields.js';
 import { textValue } from '../fields/text-value.js';
 import { StrictJson } from '../json/json-input.js';
 import type { ReadingOptions } from '../json/json-options.js';
@@ -13,6 +12,8 @@ import { variableValue } from '../template/path-template.js';
 import { bodyAsRequest, bodySets } from './body-as-request.js';
 import { NOT_UTF8, notAllowed, pathOf } from './field-texts.js';
 import { impliedMask, setImpliedMask } from './implied-mask.js';
+import { missingFields } from './missing-fields.js';
+import { withNestedBodyHint } from './nested-body-hint.js';
 import { oneofViolation } from './oneof-violation.js';
 import { isViolation, parameterMatcher, type QueryParameter, queryParameters } from './query-parameters.js';
 
@@ -59,10 +60,10 @@ export class RequestMessages {
     const laterViolations = this.#setPathAndQuery(request, binding, parts, isBodyValid);
     const first = laterViolations.next();
     if (first.done !== true) {
-      const ofBody = withWrapperHint(binding, bodyViolations);
+      const ofBody = withNestedBodyHint(binding, bodyViolations);
       throw invalidFields(joinViolations([first.value], laterViolations, ofBody));
     }
-    if (!isBodyValid) throw invalidFields(withWrapperHint(binding, bodyViolations));
+    if (!isBodyValid) throw invalidFields(withNestedBodyHint(binding, bodyViolations));
 
     const mask = this.#lenient ? impliedMask(binding, parts.body) : undefined;
     if (mask !== undefined) setImpliedMask(request.message, mask);
@@ -72,23 +73,29 @@ export class RequestMessages {
   /**
    * The binary form of a request message.
    *
-   * @throws HttpFailure `REQUEST_MALFORMED` with every field that the contract requires and the message lacks (proto2).
+   * @throws HttpFailure `REQUEST_MALFORMED` with every field that the contract requires and the message lacks (proto2), or
+   *   `INTERNAL` if it lacks none.
    */
   encode({ method }: Binding, message: Message): Uint8Array {
     try {
       return toBinary(method.input, message);
-    } catch {
-      throw invalidFields(missingFields(reflect(method.input, message)));
+    } catch (error) {
+      const missing = missingFields(reflect(method.input, message));
+      const first = missing.next();
+      throw first.done === true ? internal(error) : invalidFields(joinViolations([first.value], missing));
     }
   }
 
   /** The request message with the fields that the body gives. */
   #withBody({ method, body }: Binding, json: SentJson | undefined, violations: Violations): ReflectMessage {
-    if (json !== undefined && body === '*')
+    if (json !== undefined && body === '*') {
       return this.#bodyReader.readMessage(method.input, json, violations);
+    }
+
     const request = reflect(method.input);
-    if (json !== undefined && typeof body === 'object')
+    if (json !== undefined && typeof body === 'object') {
       this.#bodyReader.readField(request, body, json, violations);
+    }
     return request;
   }
 
@@ -130,8 +137,9 @@ export class RequestMessages {
     const value = textValue(field, text);
     if (value === undefined) return { field: name, description: notAllowed(field, text) };
 
-    if (!bodySets(requestJson, variable))
+    if (!bodySets(requestJson, variable)) {
       return oneofViolation(request, variable, requestJson) ?? this.#set(request, variable, name, value);
+    }
     // A broken body cannot be compared.
     return isBodyValid ? this.#setSameAsBody(request, variable, name, value) : undefined;
   }
@@ -144,8 +152,10 @@ export class RequestMessages {
     const { parents, field, key = '', name, value } = parameter;
     const violation = oneofViolation(request, parameter, requestJson);
     if (violation !== undefined) return violation;
-    if (field.fieldKind !== 'map')
+
+    if (field.fieldKind !== 'map') {
       return this.#set(request, parameter, name, field.fieldKind === 'list' ? [value] : value);
+    }
     const entry = `${pathOf([...parents, field])}[${shorten(key)}]`;
     return this.#set(request, parameter, entry, { [key]: value });
   }
@@ -189,50 +199,9 @@ export class RequestMessages {
   }
 }
 
-/**
- * The violations of the body, with a hint for a usual mistake: if the body is the field `book` alone, a client may still send
- * `{"book": {…}}`, as in a gRPC request. Then the violation of `book.book` explains what the body is.
- */
-function* withWrapperHint(
-  { body }: Binding,
-  violations: Iterable<FieldViolation>,
-): Generator<FieldViolation> {
-  if (typeof body !== 'object' || body.fieldKind !== 'message') {
-    yield* violations;
-    return;
-  }
-
-  const wrappers = wrappersOf(body);
-  const hint = `The body is the ${body.name} itself; send the value of this field alone.`;
-  for (const violation of violations) {
-    const { field, description } = violation;
-    yield wrappers.includes(field) ? { field, description: `${description} ${hint}` } : violation;
-  }
-}
-
-/**
- * How the violation of a superfluous wrapper is called: `book.book`, where the second name may be the JSON name. None if the
- * message of the body really has a field `book`.
- */
-function wrappersOf({ name, jsonName, message }: Extract<DescField, { fieldKind: 'message' }>): string[] {
-  return [name, jsonName].filter((key) => !fieldsByName(message).has(key)).map((key) => `${name}.${key}`);
-}
-
 /** The scalar or enum value of a field, as text. */
 function textOf(request: ReflectMessage, { parents, field }: FieldTarget): string {
   const holder = parents.reduce((outer, parent) => outer.get(parent) as ReflectMessage, request);
   const value: unknown = holder.get(field);
   return value instanceof Uint8Array ? Buffer.from(value).toString('hex') : String(value);
-}
-
-/** The required fields (proto2) that a message or a message inside it lacks: without them, it cannot be serialized. */
-function* missingFields(message: ReflectMessage, path = ''): Generator<FieldViolation> {
-  for (const field of message.fields) {
-    const place = path + field.name;
-    if (message.isSet(field)) {
-      for (const [at, inner] of messagesIn(message, field)) yield* missingFields(inner, `${place}${at}.`);
-    } else if (field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED) {
-      yield { field: place, description: 'Must be given; got none.' };
-    }
-  }
 }
