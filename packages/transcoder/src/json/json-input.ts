@@ -11,31 +11,27 @@ import {
 import { reflect, type ReflectMessage } from '@bufbuild/protobuf/reflect';
 import { type Any, hasCustomJsonRepresentation, isWrapperDesc } from '@bufbuild/protobuf/wkt';
 import { invalidFields } from '../failures/failure.js';
-import { allowedScalar, quote } from '../fields/allowed-value.js';
+import { quote } from '../fields/allowed-value.js';
 import { bytesOfAny, isAny, typeInAny } from '../fields/any-content.js';
 import { isObject, isTextFlaw, memberOf, type SentJson, type SentObject } from '../fields/json-value.js';
 import { fieldsByName, takesNull } from '../fields/message-fields.js';
 import { scalarValue } from '../fields/scalar-value.js';
-import { booleans, lenientMessageForms, messageForms } from '../fields/text-form.js';
-import type { ValueType } from '../fields/text-value.js';
+import { lenientMessageForms, messageForms } from '../fields/text-form.js';
 import type { ReadingOptions } from './json-options.js';
+import {
+  type FieldReader,
+  IGNORED,
+  listReader,
+  mapReader,
+  type Reader,
+  readValue,
+  structReader,
+  wrapperReader,
+} from './readers.js';
 import { NamesSoFar, rivalDescription } from './rivals.js';
-import { type PlainJson, plainValue, refuse, refuseFlaws, refuseKind } from './sent-value.js';
-import { type Filling, structFillings } from './struct-json.js';
+import { type PlainJson, refuseFlaws } from './sent-value.js';
+import { structFillings } from './struct-json.js';
 import { Violations } from './violations.js';
-
-/**
- * Converts a JSON value of one type to the value that reflection takes. What is wrong inside the value is added to `violations`.
- * If the value is wrong as a whole, the reader returns undefined or throws, or returns a value that reflection refuses;
- * `readValue` treats all three alike. A reader that enters a part of the value leaves it before it throws.
- *
- * @param json is plain, as `readValue` makes it: in place of what was sent (`SentJson`), it has no long number or flawed text.
- *   What is inside it may still be such.
- */
-type Reader = (json: PlainJson, violations: Violations) => unknown;
-
-/** Reads a JSON value into a field of a message, and adds what is wrong to `violations`. Never throws. */
-type FieldReader = (target: ReflectMessage, json: SentJson, violations: Violations) => void;
 
 /** A field that a JSON object may give, with what reading it takes. */
 interface FieldEntry {
@@ -47,10 +43,7 @@ interface FieldEntry {
   readonly read: FieldReader;
 }
 
-type MapField = Extract<DescField, { fieldKind: 'map' }>;
-
-/** What a reader returns for an unknown name of an enum value, where such names are ignored. */
-const IGNORED = Symbol('ignored');
+const NO_BYTES = new Uint8Array();
 
 /**
  * Reads ProtoJSON, more strictly than `fromJson` does: text in numbers, times, durations, field masks and bytes must
@@ -252,8 +245,6 @@ export class StrictJson {
   }
 }
 
-const NO_BYTES = new Uint8Array();
-
 /** Whether a value says only that the field is unset. */
 function isUnset(entry: FieldEntry, json: SentJson): boolean {
   return json === null && !entry.takesNull;
@@ -270,99 +261,4 @@ function refuseBoth(violations: Violations, { name }: DescField, rival: string):
   violations.enter('field', name);
   violations.add(() => rivalDescription(rival));
   violations.leave();
-}
-
-/**
- * Reads one value: a field that is not repeated, an item of a list, a value of a map, or a whole message. This is the only
- * place where a value is refused as a whole.
- *
- * @param put stores what was read, unless the value is refused or ignored; throws if reflection does not take it.
- */
-function readValue(
-  type: ValueType,
-  reader: Reader,
-  json: SentJson,
-  violations: Violations,
-  put: (value: unknown) => void,
-): void {
-  const plain = plainValue(type, json);
-  try {
-    const value = plain === undefined ? undefined : reader(plain, violations);
-    if (value === undefined) refuse(violations, type, json);
-    else if (value !== IGNORED) put(value);
-  } catch {
-    // Reflection, `fromJson` and `toBinary` throw for a value that does not fit its type.
-    refuse(violations, type, json);
-  }
-}
-
-function listReader(field: Extract<DescField, { fieldKind: 'list' }>, itemReader: Reader): FieldReader {
-  return (target, json, violations) => {
-    if (!Array.isArray(json)) {
-      refuseKind(violations, 'an array', json);
-      return;
-    }
-    const list = target.get(field);
-    const put = (value: unknown): void => {
-      list.add(value);
-    };
-    for (let index = 0; index < json.length && !violations.isFull; index += 1) {
-      violations.enter('item', index);
-      readValue(field, itemReader, json[index] as SentJson, violations, put);
-      violations.leave();
-    }
-  };
-}
-
-function mapReader(field: MapField, valueReader: Reader): FieldReader {
-  return (target, json, violations) => {
-    if (!isObject(json)) {
-      refuseKind(violations, 'an object', json);
-      return;
-    }
-    const map = target.get(field);
-    for (const key of Object.keys(json)) {
-      if (violations.isFull) return;
-      violations.enter('item', key);
-      readValue(field, valueReader, json[key] as SentJson, violations, (value) => {
-        // Only here, after the value: if that is refused or ignored, its key is not looked at.
-        const mapKey = mapKeyOf(field.mapKey, key);
-        if (mapKey === undefined) refuseKey(violations, field, key);
-        else map.set(mapKey, value);
-      });
-      violations.leave();
-    }
-  };
-}
-
-function refuseKey(violations: Violations, { mapKey }: MapField, key: string): void {
-  violations.add(() => `Must have ${allowedScalar(mapKey)} as its key; got ${quote(key)}.`);
-}
-
-function wrapperReader(message: DescMessage): Reader {
-  const [value] = message.fields as [DescField & { readonly scalar: ScalarType }];
-  return (json) => {
-    const scalar = scalarValue(value.scalar, json);
-    if (scalar === undefined) return undefined;
-    const target = reflect(message);
-    target.set(value, scalar);
-    return target;
-  };
-}
-
-function structReader(message: DescMessage, fill: Filling): Reader {
-  return (json, violations) => {
-    const target = reflect(message);
-    return fill(target.message, json, violations) ? target : undefined;
-  };
-}
-
-// Each number has only one form, so that no two keys are equal.
-const INTEGER_KEY = /^(?:0|-?[1-9][0-9]*)$/;
-
-/** The key of a map, as reflection takes it; undefined if it is not of the type. */
-function mapKeyOf(type: MapField['mapKey'], key: string): unknown {
-  if (type === ScalarType.STRING) return key;
-  if (type === ScalarType.BOOL) return booleans.get(key);
-  return INTEGER_KEY.test(key) ? scalarValue(type, key) : undefined;
 }

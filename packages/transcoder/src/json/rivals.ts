@@ -1,7 +1,8 @@
 import type { DescField, DescOneof } from '@bufbuild/protobuf';
 
-/** The fields that a JSON object has given so far, by the name that it has for them, to find those that must not be given together. */
+/** The names of the fields that a JSON object has given so far, to find two that must not be given together. */
 export class NamesSoFar {
+  /** The latest name for each field, and for each oneof of which a field is set. */
   readonly #names = new Map<DescField | DescOneof, string>();
 
   /**
