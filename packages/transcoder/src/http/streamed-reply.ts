@@ -50,10 +50,7 @@ export class StreamedReply {
   readonly #replyStream: ReplyStream;
   readonly #parts: StreamedReplyParts;
   #initialMetadata: ReplyMetadata | undefined;
-  /**
-   * Whether an item was requested and has not been returned yet. False after an abort, although the item may still come:
-   * there are no further waits then.
-   */
+  /** Whether an item was requested and has not been returned yet. */
   #isRequested = false;
   /** The item that has come and has not been returned yet. */
   #item: StreamItem | undefined;
@@ -77,12 +74,7 @@ export class StreamedReply {
   async reply(): Promise<HttpReply> {
     const { format, onHeaders } = this.#parts;
     const coming = this.#next();
-    // `#next` has set this before it waits. It ends this wait alone, since the timer may fire during a later wait.
-    const endFirstWait = this.#endWait;
-    void this.#replyStream.headers?.then((headers) => {
-      this.#initialMetadata = headers;
-      setTimeout(endFirstWait, REFUSAL_MS).unref();
-    }, ignore);
+    this.#endWaitAfterHeaders();
     const first = await coming;
 
     const isRefusal = isOutcome(first) && !isOk(first);
@@ -100,6 +92,16 @@ export class StreamedReply {
       body: this.#pieces(first),
       brokenOff: () => this.#errorAfterHead(),
     };
+  }
+
+  /** Keeps the server's headers when they come, and ends the wait of `#next` that has just begun a second later. */
+  #endWaitAfterHeaders(): void {
+    // This wait alone: the timer may fire during a later one.
+    const endWait = this.#endWait;
+    void this.#replyStream.headers?.then((headers) => {
+      this.#initialMetadata = headers;
+      setTimeout(endWait, REFUSAL_MS).unref();
+    }, ignore);
   }
 
   /**
@@ -152,7 +154,9 @@ export class StreamedReply {
         this.#endWait = resolve;
       });
     }
-    const item = openStream.abortFailure ?? this.#item;
+    if (openStream.abortFailure !== undefined) return openStream.abortFailure;
+
+    const item = this.#item;
     if (item !== undefined) this.#isRequested = false;
     this.#item = undefined;
     return item;
@@ -189,9 +193,9 @@ export class StreamedReply {
     if (this.#lateError !== undefined) return this.#lateError;
 
     const { openStream, exchange } = this.#parts;
-    const isComplete = exchange.response.writableFinished;
     const { abortFailure } = openStream;
-    return abortFailure === undefined || isComplete ? undefined : this.#errorReply(abortFailure);
+    const isCutShort = abortFailure !== undefined && !exchange.response.writableFinished;
+    return isCutShort ? this.#errorReply(abortFailure) : undefined;
   }
 }
 
