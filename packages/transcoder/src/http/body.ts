@@ -6,6 +6,10 @@ export const NO_BYTES = Buffer.alloc(0);
 
 const ignore = (): void => undefined;
 
+/** For the log: a developer has to change the order of the middleware. */
+const READ_BY_MIDDLEWARE =
+  'A middleware has read the body before the transcoder. Mount the transcoder first; it passes on what is not its own.';
+
 /** A body that is being read, as sent or as middleware has decoded it. */
 export class ArrivingBody {
   /**
@@ -94,9 +98,8 @@ export function bytesReadBefore(request: object): Buffer | undefined {
 }
 
 /**
- * A buffer that grows as chunks arrive. Every chunk is copied, except an only one: Node needs a hundred bytes of its own
- * for each chunk, and a chunk holds on to the whole read that it was cut from, so a body in chunks of one byte would take
- * a hundred times its size.
+ * A buffer that grows as chunks arrive. Every chunk is copied, except a lone one: if it were kept, Node would need a hundred
+ * bytes besides it, and the whole read from the socket that it was cut from would stay in memory.
  */
 class GrowingBytes {
   /** The content, which may be followed by room for more. */
@@ -127,11 +130,6 @@ class GrowingBytes {
   }
 }
 
-/** For the log: a developer has to change the order of the middleware. */
-const READ_BY_MIDDLEWARE =
-  'A middleware has read the body before the transcoder. Mount the transcoder first; it passes on what is not its own.';
-
-/** The body exceeds the limit. @param maxBytes the limit, in bytes */
 function bodyTooLarge(maxBytes: number): HttpFailure {
   return new HttpFailure('REQUEST_TOO_LARGE', `The request is larger than ${maxBytes} bytes.`);
 }

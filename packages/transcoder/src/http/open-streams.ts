@@ -9,8 +9,8 @@ const LAST_PIECE_MS = 1_000;
 const ignore = (): void => undefined;
 
 /**
- * A request for a stream, until its response has closed. A call that is still running then is cancelled. Before, the
- * transcoder may abort the stream: the response then ends with the failure.
+ * A request for a stream, until its response has closed, which cancels the call if it is still running. Until then, the
+ * transcoder may abort the stream, so that the response ends with a failure.
  */
 export class OpenStream implements Cancellation {
   /** Whether the response has closed. */
@@ -59,7 +59,7 @@ export class OpenStream implements Cancellation {
   /** Aborts the stream. A client that does not read its end within a second is disconnected. */
   abort(failure: HttpFailure): void {
     this.abortFailure ??= failure;
-    // The response may be queued behind an earlier response, and have no socket yet.
+    // The socket of the request: a response that is queued behind an earlier one has none yet.
     this.#disconnectTimer ??= setTimeout(() => this.#exchange.request.socket.destroy(), LAST_PIECE_MS);
     this.#endListener();
   }
