@@ -1,20 +1,17 @@
 import { isUint8Array } from 'node:util/types';
 import type { Message } from '@bufbuild/protobuf';
-import { hasCustomJsonRepresentation } from '@bufbuild/protobuf/wkt';
 import type { ErrorReplies } from '../failures/error-reply.js';
-import { type HttpFailure, internal, malformed } from '../failures/failure.js';
-import { isObject, type SentJson } from '../fields/json-value.js';
+import { type HttpFailure, internal } from '../failures/failure.js';
 import type { HttpReply } from '../http-reply.js';
 import type { UnknownType } from '../json/json-output.js';
-import { parseJsonText } from '../json/json-text.js';
-import { httpBodyJson, isHttpBodyJson, setData } from '../message/http-body.js';
+import { httpBodyJson, setData } from '../message/http-body.js';
 import type { RequestMessages } from '../message/request-message.js';
 import type { OptionsInForce } from '../options.js';
 import type { FoundBinding } from '../template/binding-table.js';
-import type { Binding, BodyBinding } from '../template/binding.js';
 import { credentialOf, type UnaryCall, type UnaryReply, type Upstream } from '../upstream.js';
+import { bodyJson, isEnvelope } from './body-json.js';
 import { ArrivingBody, NO_BYTES } from './body.js';
-import { isJsonType, requireDecoded, requireJsonType } from './content-type.js';
+import { requireDecoded } from './content-type.js';
 import { type Exchange, isOk } from './exchange.js';
 import { hasBody } from './head.js';
 import type { SuccessReplies } from './reply.js';
@@ -114,7 +111,8 @@ export class TranscodedCall implements PendingRequest {
   /**
    * Checks the head, waits for the body if there is one, and calls the upstream.
    *
-   * @throws HttpFailure, or rejects with it, if the guard lets the client pass or other code has responded
+   * @throws HttpFailure (or rejects with it) what is wrong with the request, if the guard lets the client pass; `INTERNAL` if
+   *   other code has responded in the meantime
    */
   answer(): HttpReply | Promise<HttpReply> {
     const { maxBodyBytes } = this.#parts;
@@ -133,14 +131,13 @@ export class TranscodedCall implements PendingRequest {
   /** Checks the headers, and shortens the deadline to the client's time limit. @throws HttpFailure */
   #checkRequestHead(): void {
     const { deadlineMs, lenient, successes } = this.#parts;
-    const { request, started } = this.#exchange;
-    const { headers } = request;
+    const { headers } = this.#exchange.request;
     if (this.#unfitHeader !== undefined) throw this.#unfitHeader;
     successes.refuseCreateWithIfMatch(this.#match.binding, headers);
 
     this.#timeoutMs = requestTimeoutMs(headers, lenient);
-    this.#deadline = started + Math.min(this.#timeoutMs, deadlineMs);
-    requireDecoded(request);
+    this.#deadline = this.#exchange.started + Math.min(this.#timeoutMs, deadlineMs);
+    requireDecoded(this.#exchange);
   }
 
   async #callLater(body: ArrivingBody): Promise<HttpReply> {
@@ -159,7 +156,8 @@ export class TranscodedCall implements PendingRequest {
       return this.guardReplyOrThrow(failure);
     }
 
-    // Middleware in front, such as one that limits the time, may have responded in the meantime.
+    // Middleware in front, such as one that limits the time, may have responded in the meantime. There is no call then, and
+    // the responder records that response.
     if (this.#exchange.answeredByOthers) throw internal(new Error('Other code has responded.'));
     if (this.#openStream !== undefined) return this.#streamedReply(this.#openStream, encoded);
 
@@ -184,7 +182,7 @@ export class TranscodedCall implements PendingRequest {
       return message;
     }
 
-    const json = bodyJson(this.#parts, binding, this.#exchange, bodyBytes);
+    const json = bodyJson(binding, this.#exchange, bodyBytes, lenient);
     return requests.read(binding, { segments, query, body: json });
   }
 
@@ -229,54 +227,4 @@ export class TranscodedCall implements PendingRequest {
   #errorReply(reply: UnaryReply): HttpReply {
     return this.#parts.errors.ofUpstream(reply, this.#exchange.requestId);
   }
-}
-
-/** Whether a body for a `google.api.HttpBody` is its JSON form, which grpc-gateway takes in place of the bytes. */
-function isEnvelope(exchange: Exchange, bodyBytes: Uint8Array): boolean {
-  return (!exchange.sent.has('content-type') || isJsonType(exchange)) && isHttpBodyJson(bodyBytes);
-}
-
-/**
- * The JSON value of a body; undefined for none.
- *
- * @throws HttpFailure `REQUEST_MALFORMED` or `CONTENT_TYPE_UNSUPPORTED`
- */
-function bodyJson(
-  { lenient }: CallParts,
-  binding: Binding,
-  exchange: Exchange,
-  bodyBytes: Uint8Array,
-): SentJson | undefined {
-  const { method, body: bodyBinding } = binding;
-  if (bodyBytes.length === 0) {
-    if (bodyBinding === undefined) return undefined;
-    // An absent body stands for an empty message, except where the JSON form is not an object of fields, such as that of
-    // a Timestamp: then a body is required.
-    if (bodyBinding === '*' && !hasCustomJsonRepresentation(method.input)) return undefined;
-    // For grpc-gateway, this holds for a body that is a field, too.
-    if (lenient && isPlainMessage(bodyBinding)) return {};
-    throw malformed('The request has no body; this method takes one.');
-  }
-
-  if (bodyBinding === undefined && !lenient) throw unexpectedBody();
-  if (!lenient) requireJsonType(exchange);
-  const json = parseJsonText(bodyBytes);
-  if (bodyBinding !== undefined) return json;
-
-  // With `lenient`, `{}` counts as an absent body.
-  if (isObject(json) && Object.keys(json).length === 0) return undefined;
-  throw unexpectedBody();
-}
-
-/** Whether the body is a message field whose JSON form is an object of its fields. */
-function isPlainMessage(bodyBinding: BodyBinding): boolean {
-  return (
-    typeof bodyBinding === 'object' &&
-    bodyBinding.fieldKind === 'message' &&
-    !hasCustomJsonRepresentation(bodyBinding.message)
-  );
-}
-
-function unexpectedBody(): HttpFailure {
-  return malformed('The request has a body; this method takes none.');
 }

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import { HttpFailure } from '../failures/failure.js';
 import { bytesReadBefore } from './body.js';
 import type { Exchange } from './exchange.js';
@@ -9,18 +8,13 @@ import { hasBody } from './head.js';
  *
  * @throws HttpFailure `CONTENT_TYPE_UNSUPPORTED`
  */
-export function requireDecoded(request: IncomingMessage): void {
+export function requireDecoded({ request, verb }: Exchange): void {
   const { headers } = request;
   const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
   if (coding === 'identity' || !hasBody(headers) || bytesReadBefore(request) !== undefined) return;
+  const message = 'The content encoding is not supported; only identity is allowed.';
   // RFC 9110 12.5.3: a response that refuses a coding names the accepted ones.
-  throw unsupportedContent(
-    request.method,
-    'The content encoding is not supported; only identity is allowed.',
-    {
-      'Accept-Encoding': 'identity',
-    },
-  );
+  throw unsupportedContent(verb, message, { 'Accept-Encoding': 'identity' });
 }
 
 // RFC 9110 5.6.2 to 5.6.6: parameters may be empty, and spaces may surround semicolons; a value is a token or a quoted
@@ -36,6 +30,7 @@ const JSON_TYPE = new RegExp(`^application/json(?:${SPACES};(?:${PARAMETER})?)*$
 
 /** Whether the media type of a body is `application/json`, with or without `charset=utf-8`. */
 export function isJsonType({ sent }: Exchange): boolean {
+  // The comma keeps a repeated header from matching.
   return JSON_TYPE.test(sent.get('content-type')?.join(', ') ?? '');
 }
 
@@ -48,11 +43,12 @@ export function requireJsonType(exchange: Exchange): void {
 
 /** The media type or the coding of a body is not supported. @param verb the HTTP method of the request */
 function unsupportedContent(
-  verb: string | undefined,
+  verb: string,
   message: string,
   headers: Readonly<Record<string, string>> = {},
 ): HttpFailure {
-  // RFC 5789 3.1 defines the header for PATCH, and W3C Linked Data Platform 7.1 that for POST.
+  // RFC 5789 3.1 defines the header for PATCH, and W3C Linked Data Platform 7.1 that for POST. Other methods have none of
+  // their own, and get that for POST.
   const accepted = verb === 'PATCH' ? 'Accept-Patch' : 'Accept-Post';
   return new HttpFailure('CONTENT_TYPE_UNSUPPORTED', message, {
     headers: { [accepted]: 'application/json', ...headers },
