@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checkResponse } from '../support/openapi.js';
 import { post, requestOf, type Route } from '../support/requests.js';
 import { errorInfoOf, type RichError, richErrorOfCall, richErrorOfResponse } from '../support/rich-error.js';
-import { runningService } from '../support/running-service.js';
 import {
   create,
   get,
@@ -18,16 +17,25 @@ const REQUEST_ID = 'one-name-for-both-calls';
 const CHALLENGE = 'Bearer realm="route-registry"';
 
 /** A failing call, and its failure over both protocols. */
-interface Case {
+type Case = (Create | Get) & Failure;
+
+interface Create {
+  readonly create: Partial<Route>;
+  readonly requestId?: string;
+}
+
+interface Get {
+  /** The identifier. */
+  readonly get: string;
+}
+
+interface Failure {
   readonly title: string;
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The route of a create; absent for a get. */
-  readonly route?: Partial<Route>;
-  readonly requestId?: string;
-  /** The identifier of a get; absent for a create. */
-  readonly routeId?: string;
+  /** The status over REST. */
   readonly http: number;
+  /** The code over gRPC, by its name. */
   readonly status: string;
   readonly reason: string;
   readonly fields?: readonly string[];
@@ -43,7 +51,7 @@ const stranger = { key: createSecretKey(Buffer.alloc(32)), algorithm: 'HS256', k
 const CASES: readonly Case[] = [
   {
     title: 'a create without a token',
-    route: GOOD,
+    create: GOOD,
     ...unauthenticated,
     reason: 'TOKEN_MISSING',
     challenge: CHALLENGE,
@@ -51,7 +59,7 @@ const CASES: readonly Case[] = [
   {
     title: 'a create with a token of somebody else',
     token: tokenFor({}, stranger),
-    route: GOOD,
+    create: GOOD,
     ...unauthenticated,
     reason: 'TOKEN_INVALID',
     challenge: `${CHALLENGE}, error="invalid_token"`,
@@ -59,36 +67,37 @@ const CASES: readonly Case[] = [
   {
     title: 'a create with a token that may only read',
     token: tokenFor({ scope: 'routes:read' }),
-    route: GOOD,
+    create: GOOD,
     ...forbidden,
     challenge: `${CHALLENGE}, error="insufficient_scope", scope="routes:write"`,
   },
   {
-    title: 'a get with a token that may only write, whether the route exists or not',
+    title: 'a get with a token that may only write',
     token: tokenFor({ scope: 'routes:write' }),
-    routeId: 'unknown',
+    get: 'unknown',
     ...forbidden,
     challenge: `${CHALLENGE}, error="insufficient_scope", scope="routes:read"`,
   },
   {
     title: 'a create with several invalid fields',
-    route: { method: 'GE T', path: 'users', middleware: ['ok', ''], handler: 'h'.repeat(256) },
+    create: { method: 'GE T', path: 'users', middleware: ['ok', ''], handler: 'h'.repeat(256) },
     ...invalid,
     fields: ['route.method', 'route.path', 'route.middleware[1]', 'route.handler'],
   },
   {
     title: 'a request id with a space that differs from the idempotency key',
-    route: GOOD,
+    create: GOOD,
     requestId: 'a b',
     headers: { 'idempotency-key': 'c d' },
     ...invalid,
+    // Each has a space; and the two differ.
     fields: ['request_id', 'idempotency-key', 'request_id'],
   },
   {
     title:
       'a get of an identifier that the service did not issue, with a line break, a percent sign and an emoji',
     token: tokenFor(),
-    routeId: '\n%😀',
+    get: '\n%😀',
     http: 404,
     status: 'NOT_FOUND',
     reason: 'ROUTE_NOT_FOUND',
@@ -104,30 +113,35 @@ describe.each(TOPOLOGIES)('with the gateway %s,', (topology) => {
 
   afterAll(() => service.close());
 
-  async function overGrpc({ token, headers, route, requestId = '', routeId = '' }: Case): Promise<RichError> {
-    const metadata = metadataOf(token, { 'x-request-id': REQUEST_ID, ...headers });
+  async function overGrpc(call: Case): Promise<RichError> {
+    const metadata = metadataOf(call.token, { 'x-request-id': REQUEST_ID, ...call.headers });
     const outcome =
-      route === undefined
-        ? get(service.client, routeId, metadata)
-        : create(service.client, requestOf(route, { requestId }), metadata);
+      'get' in call
+        ? get(service.client, call.get, metadata)
+        : create(service.client, requestOf(call.create, { requestId: call.requestId ?? '' }), metadata);
     return richErrorOfCall(await outcome);
   }
 
-  function overRest({ token, headers, route, requestId, routeId = '' }: Case): Promise<Response> {
-    const all = {
+  function overRest(call: Case): Promise<Response> {
+    const headers = {
       'x-request-id': REQUEST_ID,
-      authorization: token === undefined ? '' : `Bearer ${token}`,
-      ...headers,
+      authorization: call.token === undefined ? '' : `Bearer ${call.token}`,
+      ...call.headers,
     };
-    return route === undefined
-      ? fetch(`${service.httpUrl}/v1/routing/${encodeURIComponent(routeId)}`, { headers: all })
-      : post(service, route, all, requestId && `?requestId=${encodeURIComponent(requestId)}`);
+    return 'get' in call
+      ? fetch(`${service.httpUrl}/v1/routing/${encodeURIComponent(call.get)}`, { headers })
+      : post(
+          service,
+          call.create,
+          headers,
+          call.requestId && `?requestId=${encodeURIComponent(call.requestId)}`,
+        );
   }
 
   it.each(CASES)('$title fails the same way over both protocols: $status, $reason', async (call) => {
     const fromGrpc = await overGrpc(call);
     const response = await overRest(call);
-    await checkResponse(call.route === undefined ? 'GET' : 'POST', response);
+    await checkResponse('get' in call ? 'GET' : 'POST', response);
     const fromRest = await richErrorOfResponse(response);
     expect(fromRest).toEqual(fromGrpc);
     expect(response.status).toBe(call.http);
@@ -143,20 +157,6 @@ describe.each(TOPOLOGIES)('with the gateway %s,', (topology) => {
     expect(response.headers.get('content-type')).toBe('application/json');
     expect(response.headers.get('x-request-id')).toBe(REQUEST_ID);
   });
-});
-
-it('scopes have the names and places of the settings, over both protocols, and a refusal names one', async () => {
-  const names = { JWT_READ_SCOPE: 'reader', JWT_WRITE_SCOPE: 'writer', JWT_SCOPE_CLAIMS: '/in/roles' };
-  const service = await runningService({ settings: names });
-  const as = (role: string): string => tokenFor({ in: { roles: [role] } });
-  const { route } = await create(service.client, requestOf(), metadataOf(as('writer')));
-  expect((await get(service.client, route?.id ?? '', metadataOf(as('reader')))).route).toEqual(route);
-  const refused = await create(service.client, requestOf(), metadataOf(as('reader')));
-  const expected = { reason: 'SCOPE_MISSING', metadata: { scope: 'writer' } };
-  expect(errorInfoOf(richErrorOfCall(refused))).toMatchObject(expected);
-  const response = await post(service, undefined, { authorization: `Bearer ${as('reader')}` });
-  expect(response.headers.get('www-authenticate')).toContain('scope="writer"');
-  expect(errorInfoOf(await richErrorOfResponse(response))).toMatchObject(expected);
 });
 
 function fieldsOf({ details }: RichError): (string | undefined)[] {
