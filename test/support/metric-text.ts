@@ -9,8 +9,8 @@ export interface MetricText {
 }
 
 const TYPE = /^# TYPE (\S+) (\S+)$/gm;
-const SAMPLE = /^([a-z0-9_]+)(?:\{(.*)\})? (\S+)$/gm;
-const LABEL = /([a-z_]+)="((?:[^"\\]|\\.)*)"/g;
+const SAMPLE = /^([a-zA-Z0-9_:]+)(?:\{(.*)\})? (\S+)$/gm;
+const LABEL = /([a-zA-Z0-9_]+)="((?:[^"\\]|\\.)*)"/g;
 const PART_OF_HISTOGRAM = /_(?:bucket|sum|count)$/;
 
 /** Parses metrics in Prometheus' text format. */
@@ -19,15 +19,18 @@ export function readMetrics(text: string): MetricText {
   const labels = new Map<string, readonly string[]>();
   const values = new Map<string, number>();
   for (const [, name = '', labelText = '', value] of text.matchAll(SAMPLE)) {
-    const whole = name.replace(PART_OF_HISTOGRAM, '');
-    const metric = types.has(name) ? name : whole;
-    const names = [...labelText.matchAll(LABEL)]
-      .map(([, label = '']) => label)
-      .filter((label) => label !== 'le');
+    // The samples of a histogram have a suffix that its TYPE line has not.
+    const metric = types.has(name) ? name : name.replace(PART_OF_HISTOGRAM, '');
+    const names = [...labelsIn(labelText).keys()].filter((label) => label !== 'le');
     labels.set(metric, [...new Set([...(labels.get(metric) ?? []), ...names])].sort());
     values.set(labelText === '' ? name : `${name}{${labelText}}`, Number(value));
   }
   return { types, labels, values };
+}
+
+/** Labels, each with its value as in the text. */
+function labelsIn(text: string): ReadonlyMap<string, string> {
+  return new Map([...text.matchAll(LABEL)].map(([, label = '', value = '']) => [label, value]));
 }
 
 /** The sum of all samples with this name and these labels. They may have other labels, too. */
@@ -36,8 +39,10 @@ export function sumOf(
   name: string,
   labels: Readonly<Record<string, string>> = {},
 ): number {
-  const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
-  return [...values]
-    .filter(([sample]) => sample.split('{')[0] === name && wanted.every((part) => sample.includes(part)))
-    .reduce((sum, [, value]) => sum + value, 0);
+  const wanted = Object.entries(labels);
+  const isWanted = (sample: string): boolean => {
+    const own = labelsIn(sample);
+    return sample.split('{')[0] === name && wanted.every(([label, value]) => own.get(label) === value);
+  };
+  return [...values].filter(([sample]) => isWanted(sample)).reduce((sum, [, value]) => sum + value, 0);
 }
