@@ -49,7 +49,7 @@ describe('the key set', () => {
   });
 
   it('is fetched once for the tokens that come meanwhile', async () => {
-    const issuer = await TestIssuer.create({ keys: [RSA_JWK] });
+    const issuer = await TestIssuer.startUnfetched({ keys: [RSA_JWK] });
     issuer.keySet.start();
     const judged = await Promise.all([judgeRsa(issuer), judgeRsa(issuer), judgeRsa(issuer)]);
     expect(judged).toMatchObject([{ ok: true }, { ok: true }, { ok: true }]);
@@ -73,7 +73,7 @@ describe('the key set', () => {
   });
 
   it('is not fetched for a token that no key could verify', async () => {
-    const issuer = await TestIssuer.create({ keys: [RSA_JWK] });
+    const issuer = await TestIssuer.startUnfetched({ keys: [RSA_JWK] });
     const secret = createSecretKey(Buffer.alloc(32, 'k'));
     await issuer.judge(secret, { alg: 'HS256', kid: 'rsa' });
     await issuer.judge(RSA.privateKey, { alg: 'RS256', kid: 1 });
@@ -279,9 +279,9 @@ describe('when the clock of the system steps', () => {
 
 describe('while the key set cannot be fetched', () => {
   it('and never could, a token is neither valid nor invalid', async () => {
-    const issuer = await TestIssuer.create({ keys: [] });
+    const issuer = await TestIssuer.startUnfetched({ keys: [] });
     await issuer.server.stop();
-    await issuer.begin();
+    await issuer.fetchFirst();
     expect(await judgeRsa(issuer)).toEqual({
       ok: false,
       reason: 'KEYS_UNAVAILABLE',
@@ -292,10 +292,10 @@ describe('while the key set cannot be fetched', () => {
   });
 
   it('and never could, the fetch is tried again each second, and the set is used at once', async () => {
-    const issuer = await TestIssuer.create({ keys: [RSA_JWK] });
+    const issuer = await TestIssuer.startUnfetched({ keys: [RSA_JWK] });
     const { port } = issuer.server;
     await issuer.server.stop();
-    await issuer.begin();
+    await issuer.fetchFirst();
     for (let second = 1; second < 300; second++) await issuer.pass(SECOND_MS);
     expect(issuer.problems).toHaveLength(300);
     await issuer.server.listen(port);
@@ -399,8 +399,8 @@ describe('a fetch fails, and the keys in use stay, with', () => {
     ['no response in time', () => undefined],
     ['an endless body, one byte at a time', trickle],
   ])('%s', async (_, answer) => {
-    const issuer = await TestIssuer.create({ keys: [EC_JWK], fetchMs: 300 });
-    await issuer.begin();
+    const issuer = await TestIssuer.startUnfetched({ keys: [EC_JWK], fetchMs: 300 });
+    await issuer.fetchFirst();
     issuer.server.answer(answer);
     await issuer.pass(5 * MINUTE_MS);
     expect(issuer.server.requests).toBe(2);
@@ -410,7 +410,7 @@ describe('a fetch fails, and the keys in use stay, with', () => {
   });
 
   it('an endless response, which is abandoned after a MiB, however fast it arrives', async () => {
-    const issuer = await TestIssuer.create({ keys: [] });
+    const issuer = await TestIssuer.startUnfetched({ keys: [] });
     let sent = 0;
     const closed = new Promise((resolve) => {
       issuer.server.answer((_, response) => {
@@ -423,7 +423,7 @@ describe('a fetch fails, and the keys in use stay, with', () => {
         write();
       });
     });
-    await issuer.begin();
+    await issuer.fetchFirst();
     expect(await judgeRsa(issuer)).toMatchObject({ reason: 'KEYS_UNAVAILABLE' });
     await closed;
     // The socket buffers hold a few MiB more.
