@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs';
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
+import type { Supplies } from './global-setup.js';
+import { timesOfThisProcess } from './process-times.js';
 import type { Need } from './programs.js';
 
-/** The unit of times in `/proc` on Linux. */
-const TICKS_PER_SECOND = 100;
 /** The states of a test that ran. */
-const RUN: ReadonlySet<ReturnType<TestCase['result']>['state']> = new Set(['passed', 'failed']);
+const RAN: ReadonlySet<ReturnType<TestCase['result']>['state']> = new Set(['passed', 'failed']);
 
 /**
  * Prints the wall and CPU time at the end of a run, and a line with the engines, the number of tests skipped for each
@@ -24,21 +23,26 @@ export default class LeftOut implements Reporter {
     const leftOut = new Map<Need, { count: number; why: string }>();
     let notRun = 0;
     for (const { project, children } of modules) {
-      const { galera, mysqlServers = [], missing = {} } = project.getProvidedContext().supplies ?? {};
-      const own = galera === undefined ? 'SQLite' : 'a Galera cluster of MariaDB';
-      for (const name of [own, ...mysqlServers.map((server) => server.name)]) engines.add(name);
+      const supplies: Partial<Supplies> = project.getProvidedContext().supplies ?? {};
+      for (const name of enginesOf(supplies)) engines.add(name);
       for (const test of children.allTests()) {
         const need = test.meta().missing;
         if (need === undefined) {
-          if (!RUN.has(test.result().state)) notRun++;
+          if (!RAN.has(test.result().state)) notRun++;
           continue;
         }
         const { count } = leftOut.get(need) ?? { count: 0 };
-        leftOut.set(need, { count: count + 1, why: missing[need] ?? '' });
+        leftOut.set(need, { count: count + 1, why: supplies.missing?.[need] ?? '' });
       }
     }
     if (engines.size > 0) this.#line = lastLine([...engines], leftOut, notRun);
   }
+}
+
+/** The database that the tests start themselves, and the servers that they use. */
+function enginesOf({ galera, mysqlServers = [] }: Partial<Supplies>): string[] {
+  const ofTests = galera === undefined ? 'SQLite' : 'a Galera cluster of MariaDB';
+  return [ofTests, ...mysqlServers.map(({ name }) => name)];
 }
 
 /**
@@ -64,23 +68,4 @@ function lastLine(
 
 function tests(count: number): string {
   return `${count} ${count === 1 ? 'test' : 'tests'}`;
-}
-
-/** The wall time of this process; on Linux also the CPU time of the process and its children that have ended. */
-function timesOfThisProcess(): string {
-  const wall = `The run took ${process.uptime().toFixed(0)} s`;
-  let stat: string;
-  try {
-    stat = readFileSync('/proc/self/stat', 'utf8');
-  } catch {
-    return `${wall}.\n`;
-  }
-  // After the name: utime and stime of the process, then cutime and cstime of its children (proc_pid_stat(5)).
-  const ticks = stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .slice(11, 15)
-    .map(Number);
-  const cpuSeconds = ticks.reduce((sum, time) => sum + time) / TICKS_PER_SECOND;
-  return `${wall}, and ${cpuSeconds.toFixed(0)} s of CPU time.\n`;
 }
