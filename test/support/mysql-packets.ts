@@ -4,25 +4,29 @@ import { Transform } from 'node:stream';
 export const HEADER_BYTES = 4;
 export const SEQUENCE_AT = 3;
 
-/** The command COM_QUERY, which starts an exchange. */
+/** Where the answer to a small `INSERT` has the id of the last insert, after one byte for the affected rows. */
+export const INSERT_ID_AT = HEADER_BYTES + 2;
+
+/** The first byte of a client's payload that has a statement: the command COM_QUERY, which starts an exchange. */
 const QUERY = 0x03;
+/** The first byte of a server's payload that says that something succeeded. */
+const OK = 0x00;
+/** The first byte of a server's payload that says that something failed. */
+const ERROR = 0xff;
 
 /** Whether a client's packet contains a statement. */
 export function isQuery(packet: Buffer): boolean {
   return packet.readUInt8(SEQUENCE_AT) === 0 && packet.readUInt8(HEADER_BYTES) === QUERY;
 }
 
-/** Whether a server's packet rejects a statement. */
+/** Whether a server's packet rejects a statement or a connection. */
 export function isError(packet: Buffer): boolean {
-  return packet.readUInt8(HEADER_BYTES) === 0xff;
+  return packet.readUInt8(HEADER_BYTES) === ERROR;
 }
 
-/** Where the answer to a small `INSERT` has the id of the last insert, after one byte for the affected rows. */
-export const INSERT_ID_AT = HEADER_BYTES + 2;
-
-/** Whether a server's packet answers a statement that returns no rows, as the first one. */
+/** Whether a server's packet is the first of an answer, and says that a statement without rows succeeded. */
 export function isOk(packet: Buffer): boolean {
-  return packet.readUInt8(SEQUENCE_AT) === 1 && packet.readUInt8(HEADER_BYTES) === 0;
+  return packet.readUInt8(SEQUENCE_AT) === 1 && packet.readUInt8(HEADER_BYTES) === OK;
 }
 
 /** The offset of a statement's text. Since MySQL 8, the counts of parameters (0) and parameter sets (1) precede it. */
@@ -65,20 +69,20 @@ export function eachPacket(passing: (packet: Buffer) => boolean | Buffer): Trans
 
 /** The SQLSTATE of errors, as servers report them; all others have the general HY000. */
 const SQL_STATES: Readonly<Record<number, string>> = {
-  1047: '08S01',
-  1053: '08S01',
-  1062: '23000',
-  1142: '42000',
-  1146: '42S02',
-  1153: '08S01',
-  1213: '40001',
-  1227: '42000',
-  1317: '70100',
-  1406: '22001',
-  1792: '25006',
-  1927: '70100',
-  1969: '70100',
-  3101: '40000',
+  1047: '08S01', // unknown command, or a Galera node without its cluster
+  1053: '08S01', // the server shuts down
+  1062: '23000', // a duplicate entry
+  1142: '42000', // a missing grant
+  1146: '42S02', // a missing table
+  1153: '08S01', // a packet that is too large
+  1213: '40001', // a deadlock
+  1227: '42000', // a missing privilege
+  1317: '70100', // an interrupted query
+  1406: '22001', // a value that is too long
+  1792: '25006', // a read-only transaction
+  1927: '70100', // a killed connection
+  1969: '70100', // the time limit of a statement
+  3101: '40000', // a commit that a group rolled back
 };
 
 /**
@@ -87,8 +91,9 @@ const SQL_STATES: Readonly<Record<number, string>> = {
  * @param sequence its sequence number: 1 after a statement, 0 in place of a greeting
  */
 export function errorPacket(errno: number, text = 'an error of the test', sequence = 1): Buffer {
+  // Three bytes for the kind of the packet and the number of the error, and then the SQLSTATE.
   const body = Buffer.from(`???#${SQL_STATES[errno] ?? 'HY000'}${text}`);
-  body.writeUInt8(0xff, 0);
+  body.writeUInt8(ERROR, 0);
   body.writeUInt16LE(errno, 1);
   const header = Buffer.alloc(HEADER_BYTES);
   header.writeUIntLE(body.length, 0, 3);
