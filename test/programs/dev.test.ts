@@ -6,7 +6,10 @@ import { expect, inject, it, onTestFinished } from 'vitest';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** As on a busy machine, what watches the files learns only later which of them this program has read. */
+/**
+ * Stops what watches the files, its parent, so that this learns only later which of them the program has read, as on a busy
+ * machine. The test wakes it.
+ */
 const MAIN = `
   process.kill(process.ppid, 'SIGSTOP');
   const { version } = await import('./version.js');
@@ -28,14 +31,16 @@ function folderOfService(): string {
   return folder;
 }
 
-it('npm run dev prints a token, and starts again after an edit, also one in the moment it is up', async () => {
+it('npm run dev prints a token, and starts again after an edit in the very moment it is up', async () => {
   const folder = folderOfService();
   const PATH = [join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter);
+  // The script replaces itself by what watches the files, which is therefore `dev`.
   const dev = spawn(join(folder, 'scripts/dev.sh'), { cwd: folder, env: { ...process.env, PATH } });
+  const closed = once(dev, 'close');
   onTestFinished(async () => {
     dev.kill();
     dev.kill('SIGCONT');
-    await once(dev, 'close');
+    await closed;
   });
   let printed = '';
   dev.stdout.on('data', (data: Buffer) => (printed += data.toString()));

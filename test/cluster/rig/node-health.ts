@@ -13,11 +13,11 @@ const PATIENCE_MS = 800;
  *
  * @returns its port
  */
-export async function startHealthCheck(isWell: () => Promise<boolean>): Promise<number> {
+export async function startHealthCheck(isHealthy: () => Promise<boolean>): Promise<number> {
   const server = createServer((_request, response) => {
-    const answer = isWell().catch(() => false);
-    void Promise.race([answer, sleep(PATIENCE_MS, false, { ref: false })]).then((well) => {
-      response.writeHead(well ? 200 : 503, { connection: 'close' }).end();
+    const answer = isHealthy().catch(() => false);
+    void Promise.race([answer, sleep(PATIENCE_MS, false, { ref: false })]).then((healthy) => {
+      response.writeHead(healthy ? 200 : 503, { connection: 'close' }).end();
     });
   });
   server.listen(0, '127.0.0.1');
