@@ -99,7 +99,7 @@ export function createTranscoder(options: TranscoderOptions): Transcoder {
   });
   const settings = { ...inForce, upstream, now: hooks.now, reportUnknownType };
   const dispatcher = new RequestDispatcher(contract, errors, settings);
-  const responder = new Responder({ ...inForce, ...hooks, errors, names: inForce.forwarding.names });
+  const responder = new Responder({ ...inForce, ...hooks, errors, names: inForce.forwarding.headersToRead });
   const transcode =
     (awaitsContinue: boolean): Transcoder['handler'] =>
     (request, response, next) => {

@@ -11,8 +11,8 @@ import {
   Forwarding,
   type RenamedHeader,
   type UnfitValue,
-  unfitKey,
 } from '../metadata/forwarded-headers.js';
+import { unfitKey } from '../metadata/metadata-keys.js';
 import { ReplyHeaders, type ResponseHeaders } from '../metadata/response-headers.js';
 import type { CallMetadata } from '../upstream.js';
 

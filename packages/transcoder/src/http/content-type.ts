@@ -2,6 +2,7 @@ import { HttpFailure } from '../failures/failure.js';
 import { bytesReadBefore } from './body.js';
 import type { Exchange } from './exchange.js';
 import { hasBody } from './head.js';
+import { TOKEN } from './token.js';
 
 /**
  * Refuses a body with a content coding, unless middleware has already decoded it.
@@ -20,7 +21,6 @@ export function requireDecoded({ request, verb }: Exchange): void {
 // RFC 9110 5.6.2 to 5.6.6: parameters may be empty, and spaces may surround semicolons; a value is a token or a quoted
 // string.
 const SPACES = /[ \t]*/.source;
-const TOKEN = /[\w!#$%&'*+\-.^`|~]+/.source;
 const QUOTED_STRING = /"(?:[^"\\]|\\.)*"/.source;
 const CHARSET = 'charset=(?:utf-8|"utf-8")';
 /** RFC 8259 defines no parameters, so all but the charset are ignored. */

@@ -1,6 +1,7 @@
 import type { HttpReply } from '../http-reply.js';
 import { httpBodyIn } from '../message/http-body.js';
 import type { Binding } from '../template/binding.js';
+import { TOKEN } from './token.js';
 
 /** How the messages of a stream are encoded in its response. */
 export interface StreamFormat {
@@ -78,7 +79,7 @@ function eventStream(json: JsonOf, named: boolean): StreamFormat {
 }
 
 // RFC 9110 8.3.1; parameters may contain any printable ASCII character.
-const MEDIA_TYPE = /^[\w!#$%&'*+\-.^`|~]+\/[\w!#$%&'*+\-.^`|~]+[ \t]*(?:;[\t\x20-\x7e]*)?$/;
+const MEDIA_TYPE = new RegExp(`^${TOKEN}/${TOKEN}[ \\t]*(?:;[\\t\\x20-\\x7e]*)?$`);
 
 /** The headers of bytes from the service: otherwise browsers would guess another media type. */
 const BYTES_HEADERS = { 'X-Content-Type-Options': 'nosniff' };

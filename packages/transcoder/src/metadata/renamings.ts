@@ -1,37 +1,39 @@
 /** What becomes of a name or, with a prefix, of all names that begin with it: another name or prefix. */
 export interface Renaming {
-  /** A name, or a prefix with its `*`; `Renamings` keeps prefixes without. */
+  /** A name, or a prefix with a `*` at its end. */
   readonly from: string;
+  /** A name or, for a prefix, a prefix with a `*` at its end. */
   readonly to: string;
 }
 
-/** The entries for single names, by name, and those for prefixes, without their `*`, the longest first. */
+/** The entries of a table of renamings. */
 export class Renamings<Entry extends Renaming> {
-  readonly single = new Map<string, Entry>();
+  /** The entries for single names. */
+  readonly byName = new Map<string, Entry>();
+  /** The entries for prefixes, the longest first. Here, their `from` and `to` are without the `*`. */
   readonly prefixes: Entry[] = [];
 
-  /** @throws Error with a one-sentence message if a prefix would become a single name. */
+  /** @throws Error with a one-sentence message if a prefix would become a single name, or the other way round. */
   constructor(entries: Iterable<Entry>) {
     for (const entry of entries) {
       const { from, to } = entry;
-      if (!isPrefix(from)) {
-        this.single.set(from, entry);
-        continue;
-      }
-      if (!isPrefix(to))
+      if (isPrefix(from) && !isPrefix(to))
         throw new Error(`"${from}" stands for several names, and "${to}" for one; it must end in "*", too.`);
-      this.prefixes.push({ ...entry, from: from.slice(0, -1), to: to.slice(0, -1) });
-    }
+      if (!isPrefix(from) && isPrefix(to))
+        throw new Error(`"${from}" stands for one name, and "${to}" for several; it must not end in "*".`);
 
+      if (isPrefix(from)) this.prefixes.push({ ...entry, from: from.slice(0, -1), to: to.slice(0, -1) });
+      else this.byName.set(from, entry);
+    }
     this.prefixes.sort((prefix, other) => other.from.length - prefix.from.length);
   }
 
   /**
-   * The entry for the longest prefix of a name, which has something behind the prefix; undefined if there is none, or the
-   * name has an entry of its own.
+   * The entry of `prefixes` for the longest prefix of a name, which has something behind the prefix; undefined if there is
+   * none, or the name has an entry of its own.
    */
   prefixOf(name: string): Entry | undefined {
-    if (this.prefixes.length === 0 || this.single.has(name)) return undefined;
+    if (this.prefixes.length === 0 || this.byName.has(name)) return undefined;
     return this.prefixes.find(({ from }) => name.startsWith(from) && name !== from);
   }
 }
@@ -40,7 +42,7 @@ export function isPrefix(name: string): boolean {
   return name.endsWith('*');
 }
 
-/** What a name that begins with a prefix becomes. */
+/** What a name becomes by the entry that `prefixOf` returns for it. */
 export function newName(name: string, { from, to }: Renaming): string {
   return to + name.slice(from.length);
 }

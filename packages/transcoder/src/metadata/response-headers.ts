@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { TOKEN } from '../http/token.js';
 import { newName, type Renaming, Renamings } from './renamings.js';
 import type { ReplyMetadata, UnaryReply } from '../upstream.js';
 
@@ -12,7 +13,10 @@ import type { ReplyMetadata, UnaryReply } from '../upstream.js';
  */
 export type ResponseHeaders = ReadonlyMap<string, string>;
 
-/** The headers that metadata must not set. */
+/**
+ * The headers that metadata must not set. `Content-Encoding` is none of them, since the bytes of a `google.api.HttpBody` may
+ * be compressed.
+ */
 const TAKEN: ReadonlySet<string> = new Set([
   // Node writes or interprets these.
   'connection',
@@ -36,31 +40,30 @@ const TAKEN: ReadonlySet<string> = new Set([
   'x-request-id',
 ]);
 
-// RFC 9110 5.6.2: what the name of a header is.
-const TOKEN = /^[\w!#$%&'*+\-.^`|~]+$/;
+const NAME = new RegExp(`^${TOKEN}$`);
 
 // The values that a header can carry: Node throws for any other character, such as CR and LF.
-const FIT = /^[\x20-\x7e\x80-\xff]*$/;
+const FIT = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Makes response headers from the metadata of replies. */
 export class ReplyHeaders {
-  readonly #metadata: Renamings<Renaming>;
-  /** The headers of single keys, in lower case. */
-  readonly #names: ReadonlySet<string>;
+  readonly #renamings: Renamings<Renaming>;
+  /** The headers of single keys, in lower case. Prefixes do not send them. */
+  readonly #ownNames: ReadonlySet<string>;
 
   /** @throws Error with a one-sentence message if a name is invalid, or is that of a header that metadata must not set */
   constructor(headers: ResponseHeaders) {
-    this.#metadata = new Renamings([...headers].map(([from, to]) => ({ from, to })));
-    const names = [...this.#metadata.single.values()].map(({ to }) => to);
-    const misnamed = [...headers.values()].find((name) => !TOKEN.test(name));
+    this.#renamings = new Renamings([...headers].map(([from, to]) => ({ from, to })));
+    const misnamed = [...headers.values()].find((name) => !NAME.test(name));
     if (misnamed !== undefined) throw new Error(`"${misnamed}" is not the name of a header.`);
 
+    const names = [...this.#renamings.byName.values()].map(({ to }) => to);
     const taken = names.find((name) => TAKEN.has(name.toLowerCase()));
     if (taken !== undefined)
       throw new Error(
         `The header "${taken}" is written by the transcoder or by Node, and not from metadata.`,
       );
-    this.#names = new Set(names.map((name) => name.toLowerCase()));
+    this.#ownNames = new Set(names.map((name) => name.toLowerCase()));
   }
 
   /**
@@ -69,7 +72,7 @@ export class ReplyHeaders {
    */
   addTo(response: ServerResponse, { initialMetadata, trailers }: UnaryReply): void {
     const prefixed = this.#renamingsByPrefix(initialMetadata, trailers);
-    for (const { from, to } of [...this.#metadata.single.values(), ...prefixed]) {
+    for (const { from, to } of [...this.#renamings.byName.values(), ...prefixed]) {
       const values = [...(initialMetadata?.get(from) ?? []), ...(trailers?.get(from) ?? [])];
       for (const value of values) {
         if (typeof value === 'string' && FIT.test(value)) response.appendHeader(to, value);
@@ -79,15 +82,17 @@ export class ReplyHeaders {
 
   /** The keys that prefixes send, each with the name of its header. */
   #renamingsByPrefix(...sources: readonly (ReplyMetadata | undefined)[]): Renaming[] {
-    if (this.#metadata.prefixes.length === 0) return [];
+    if (this.#renamings.prefixes.length === 0) return [];
     const keys = new Set(sources.flatMap((metadata) => Object.keys(metadata?.getMap?.() ?? {})));
     return [...keys].flatMap((from) => {
-      const prefix = this.#metadata.prefixOf(from);
-      if (prefix === undefined || from.startsWith('grpc-') || from === 'content-type') return [];
+      const prefix = this.#renamings.prefixOf(from);
+      const isOfGrpc = from.startsWith('grpc-') || from === 'content-type';
+      if (prefix === undefined || isOfGrpc) return [];
+
       const to = newName(from, prefix);
       const name = to.toLowerCase();
-      const isFree = !TAKEN.has(name) && !this.#names.has(name);
-      return TOKEN.test(to) && isFree ? [{ from, to }] : [];
+      const isFree = !TAKEN.has(name) && !this.#ownNames.has(name);
+      return NAME.test(to) && isFree ? [{ from, to }] : [];
     });
   }
 }

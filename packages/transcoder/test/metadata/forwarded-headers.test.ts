@@ -38,7 +38,7 @@ function forward(headers: Headers, forwarded: ForwardedHeaders): ReturnType<Forw
       ]),
     ),
   });
-  return forwarding.metadata(sentHeaders(request, forwarding.names), 'id');
+  return forwarding.metadata(sentHeaders(request, forwarding.headersToRead), 'id');
 }
 
 /** The metadata of a call beside its request id. */
