@@ -12,7 +12,8 @@ const PLACEHOLDER = 'ip-address.invalid';
  * nevertheless, which Node 26 refuses, and `createSsl` has no option against it. So these options send a placeholder, and
  * check the certificate for the address; of several addresses, for the first, as grpc-js does.
  *
- * Neither package depends on the other, so `packages/transcoder/src/grpc-js/tls-options.ts` has the same function.
+ * `packages/transcoder/src/grpc-js/tls-options.ts` has the same function, since neither the client nor the transcoder depends
+ * on the other. A change belongs into both.
  *
  * @param target a target of grpc-js: `host:port`, `dns:///host:port`, `ipv4:host:port,host:port`
  */
