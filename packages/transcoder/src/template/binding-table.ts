@@ -1,4 +1,4 @@
-import { type Binding, refuse, type Unserved } from './binding.js';
+import { type Binding, refuse, type OnUnserved } from './binding.js';
 import { comparable, type Segment } from './path-template.js';
 
 /** The binding for an HTTP method and a path. */
@@ -63,7 +63,7 @@ export class BindingTable {
    * @param onUnserved called for each binding that matches the same requests as an earlier binding, which is served, with
    *   a sentence that names both methods. Default: throws an Error with the sentence.
    */
-  constructor(bindings: readonly Binding[], onUnserved: Unserved = refuse) {
+  constructor(bindings: readonly Binding[], onUnserved: OnUnserved = refuse) {
     this.bindings = bindings.filter((binding) => this.#add(binding, onUnserved));
   }
 
@@ -92,7 +92,7 @@ export class BindingTable {
   }
 
   /** @returns whether the binding was added. */
-  #add(binding: Binding, onUnserved: Unserved): boolean {
+  #add(binding: Binding, onUnserved: OnUnserved): boolean {
     const { segments, customVerb, source } = binding.template;
     const [leaf, broader] = leavesOf(ensure(this.#roots, customVerb), segments);
     const other = leaf.get(binding.verb) ?? broader?.get(binding.verb);

@@ -49,10 +49,10 @@ function isHttpBody(message: DescMessage, field: DescField | undefined): boolean
 }
 
 /** Called with a sentence that says why a binding cannot be served. It throws, or the binding is left out. */
-export type Unserved = (sentence: string) => void;
+export type OnUnserved = (sentence: string) => void;
 
 /** @throws Error with the sentence */
-export const refuse: Unserved = (sentence) => {
+export const refuse: OnUnserved = (sentence) => {
   throw new Error(sentence);
 };
 
@@ -67,7 +67,7 @@ export const refuse: Unserved = (sentence) => {
 export function bindingsOf(
   method: DescMethod,
   rule: HttpRule,
-  onUnserved: Unserved = refuse,
+  onUnserved: OnUnserved = refuse,
   serverStreams = true,
 ): Binding[] {
   const sentence = (reason: string): string => `${method.parent.typeName}.${method.name}: ${reason}.`;

@@ -8,7 +8,7 @@ import {
 } from '@bufbuild/protobuf';
 import { http } from '../gen/google/api/annotations_pb.js';
 import { type HttpRule, HttpRuleSchema } from '../gen/google/api/http_pb.js';
-import type { Unserved } from './binding.js';
+import type { OnUnserved } from './binding.js';
 
 /** The rule that the `google.api.http` annotation of a method has; undefined if it has no annotation. */
 export function annotatedRule(method: DescMethod): HttpRule | undefined {
@@ -26,7 +26,7 @@ export function annotatedRule(method: DescMethod): HttpRule | undefined {
 export function rulesByMethod(
   registry: Registry,
   rules: readonly JsonObject[],
-  onUnserved: Unserved,
+  onUnserved: OnUnserved,
 ): Map<DescMethod, HttpRule> {
   const byMethod = new Map<DescMethod, HttpRule>();
   const methods = methodsByName(registry);
