@@ -38,13 +38,12 @@ export interface TypeUse {
 /** The services, enums and messages of a file; each message before those in it. */
 export function* symbolsOf(file: FileDescriptorProto): Generator<FileSymbol> {
   const { package: scope } = file;
-  const parent = undefined;
   for (const proto of file.service)
-    yield { kind: 'service', proto, name: fullName(scope, proto.name), file, parent };
+    yield { kind: 'service', proto, name: fullName(scope, proto.name), file, parent: undefined };
   for (const proto of file.enumType)
-    yield { kind: 'enum', proto, name: fullName(scope, proto.name), file, parent };
+    yield { kind: 'enum', proto, name: fullName(scope, proto.name), file, parent: undefined };
   for (const proto of file.messageType)
-    yield* symbolsIn({ kind: 'message', proto, name: fullName(scope, proto.name), file, parent });
+    yield* symbolsIn({ kind: 'message', proto, name: fullName(scope, proto.name), file, parent: undefined });
 }
 
 function* symbolsIn(message: FileSymbol & { readonly kind: 'message' }): Generator<FileSymbol> {
@@ -56,11 +55,14 @@ function* symbolsIn(message: FileSymbol & { readonly kind: 'message' }): Generat
     yield* symbolsIn({ kind: 'message', proto, name: fullName(parent, proto.name), file, parent });
 }
 
+/** Where a type is used. */
+type UsePlace = Pick<TypeUse, 'scope' | 'file' | 'user'>;
+
 /** The places where a file names types. */
 export function* typeUses(file: FileDescriptorProto): Generator<TypeUse> {
   for (const { kind, name, proto } of symbolsOf(file)) {
     if (kind === 'message') {
-      for (const field of proto.field) yield* fieldUses(field, file, name, name);
+      for (const field of proto.field) yield* fieldUses(field, { file, scope: name, user: name });
       for (const extension of proto.extension) yield* extensionUses(extension, file, name);
     } else if (kind === 'service') {
       for (const method of proto.method) {
@@ -72,20 +74,13 @@ export function* typeUses(file: FileDescriptorProto): Generator<TypeUse> {
   for (const extension of file.extension) yield* extensionUses(extension, file, file.package);
 }
 
-function* fieldUses(
-  field: FieldDescriptorProto,
-  file: FileDescriptorProto,
-  scope: string,
-  user: string,
-): Generator<TypeUse> {
+function* fieldUses(field: FieldDescriptorProto, place: UsePlace): Generator<TypeUse> {
   const { type, typeName } = field;
   if (type !== FieldType.MESSAGE && type !== FieldType.GROUP && type !== FieldType.ENUM) return;
   yield {
     kind: type === FieldType.ENUM ? 'enum' : 'message',
     written: typeName,
-    scope,
-    file,
-    user,
+    ...place,
     write: (name) => {
       field.typeName = name;
     },
@@ -100,10 +95,9 @@ function* extensionUses(
   const write = (name: string): void => {
     extension.extendee = name;
   };
-  const { extendee: written, name } = extension;
-  const user = fullName(scope, name);
-  yield { kind: 'message', written, scope, file, user, write };
-  yield* fieldUses(extension, file, scope, user);
+  const place = { file, scope, user: fullName(scope, extension.name) };
+  yield { kind: 'message', written: extension.extendee, ...place, write };
+  yield* fieldUses(extension, place);
 }
 
 function methodUse(
@@ -133,8 +127,7 @@ export function* readings({ written, scope }: TypeUse): Generator<string> {
     yield written.slice(1);
     return;
   }
-  for (let outer = scope; outer !== ''; outer = outer.slice(0, Math.max(0, outer.lastIndexOf('.'))))
-    yield fullName(outer, written);
+  for (let outer = scope; outer !== ''; outer = parentOf(outer)) yield fullName(outer, written);
   yield written;
 }
 
@@ -150,4 +143,9 @@ export function symbolFor(use: TypeUse, symbols: ReadonlyMap<string, FileSymbol>
 /** @param scope empty for a file without a package. */
 export function fullName(scope: string, name: string): string {
   return scope === '' ? name : `${scope}.${name}`;
+}
+
+/** The full name of what a symbol is in: `a.v1` for `a.v1.Outer`; empty for a symbol without a package. */
+export function parentOf(name: string): string {
+  return name.slice(0, Math.max(0, name.lastIndexOf('.')));
 }

@@ -6,6 +6,7 @@ import { TimeSlices } from './time-slices.js';
 import { ReflectedFiles } from './reflected-files.js';
 import { ReflectionError } from './reflection-error.js';
 import { ReflectionStream, VERSIONS } from './reflection-stream.js';
+import { parentOf } from './symbols.js';
 
 /**
  * The contract of a server, read by reflection. `createTranscoder` and `describe` take `descriptorSet` and `services`
@@ -41,25 +42,22 @@ export async function takeContract(
   { timeLimitMs, metadata, types }: TakeOptions,
 ): Promise<ReflectedContract> {
   const deadline = Date.now() + timeLimitMs;
-  let lastFailure: unknown;
+  let unimplemented: unknown;
   for (const version of VERSIONS) {
     const stream = new ReflectionStream(client, version, deadline, metadata);
     try {
       return await contractOf(stream, target, deadline, types);
     } catch (error) {
-      const failure =
-        error instanceof ReflectionError
-          ? error
-          : failureOf(error as Error, stream.headers, target, timeLimitMs);
-      lastFailure = failure;
+      const failure = reflectionError(error, stream.headers, target, timeLimitMs);
       // A server without this version may have another.
-      if (failure.code !== status.UNIMPLEMENTED) break;
+      if (failure.code !== status.UNIMPLEMENTED) throw failure;
+      unimplemented = failure;
     } finally {
       stream.close();
     }
   }
   // Set, since there is at least one version.
-  throw lastFailure as ReflectionError;
+  throw unimplemented as ReflectionError;
 }
 
 /**
@@ -88,23 +86,9 @@ async function contractOf(
   for (const name of types) await files.takeSymbol(name);
   await files.fetchImports();
   const { descriptorSet, whyLeftOut } = await files.validSet();
-
-  // Of all symbols that are left out, only services and methods are reported.
-  for (const [name, reason] of whyLeftOut) {
-    const isService = described.has(name);
-    const parent = parentOf(name);
-    // If a service is skipped, the reasons for its methods add nothing.
-    const isMethodOfKeptService = described.has(parent) && !whyLeftOut.has(parent);
-    if (isService || isMethodOfKeptService) skipped.push(`${name}: ${reason}.`);
-  }
-
+  skipped.push(...skippedSymbols(described, whyLeftOut));
   const services = [...described].filter((name) => !whyLeftOut.has(name));
-  if (services.length === 0) {
-    const describesNone = described.size === 0;
-    const why = describesNone ? `${target} describes no service.` : `${target} describes no service whole.`;
-    const code = describesNone ? status.NOT_FOUND : status.DATA_LOSS;
-    throw new ReflectionError(code, [...skipped, why].join(' '));
-  }
+  if (services.length === 0) throw noServiceLeft(target, described, skipped);
 
   // Those of gRPC come last.
   const rank = (name: string): number => (name.startsWith('grpc.') ? 1 : 0);
@@ -112,10 +96,32 @@ async function contractOf(
   return { descriptorSet, services, skipped };
 }
 
-/** The full name of what a symbol is in; empty for a symbol without a package. */
-function parentOf(name: string): string {
-  const lastDot = name.lastIndexOf('.');
-  return name.slice(0, Math.max(0, lastDot));
+/**
+ * A sentence for each service and method that is left out; other symbols are not reported.
+ *
+ * @param described the full names of the services that the server describes.
+ */
+function skippedSymbols(described: ReadonlySet<string>, whyLeftOut: ReadonlyMap<string, string>): string[] {
+  const skipped: string[] = [];
+  for (const [name, reason] of whyLeftOut) {
+    const isService = described.has(name);
+    const parent = parentOf(name);
+    // If a service is skipped, the reasons for its methods add nothing.
+    const isMethodOfKeptService = described.has(parent) && !whyLeftOut.has(parent);
+    if (isService || isMethodOfKeptService) skipped.push(`${name}: ${reason}.`);
+  }
+  return skipped;
+}
+
+function noServiceLeft(
+  target: string,
+  described: ReadonlySet<string>,
+  skipped: readonly string[],
+): ReflectionError {
+  const describesNone = described.size === 0;
+  const why = describesNone ? `${target} describes no service.` : `${target} describes no service whole.`;
+  const code = describesNone ? status.NOT_FOUND : status.DATA_LOSS;
+  return new ReflectionError(code, [...skipped, why].join(' '));
 }
 
 /** The full names of the services that the server lists, each once. */
@@ -127,22 +133,25 @@ async function listedServices(stream: ReflectionStream): Promise<Set<string>> {
 }
 
 /**
- * What an error of a call says about the server, for the user of the command.
+ * What an error says about the server, for the user of the command.
  *
+ * @param error a `ReflectionError`, which is returned, or what `ReflectionStream` rejects with.
  * @param headers those of the response; undefined if none came.
  */
-function failureOf(
-  error: Partial<ServiceError> & Error,
+function reflectionError(
+  error: unknown,
   headers: Metadata | undefined,
   target: string,
   timeLimitMs: number,
 ): ReflectionError {
-  const code = error.code ?? status.UNKNOWN;
+  if (error instanceof ReflectionError) return error;
+  const failure = error as Partial<ServiceError> & Error;
+  const code = failure.code ?? status.UNKNOWN;
 
-  // A ServiceError without details is what grpc-js makes of a compression that it does not know.
-  const detailsIfNone = 'code' in error ? UNKNOWN_COMPRESSION : error.message;
-  const details = error.details ?? detailsIfNone;
-  const whyNotGrpc = notGrpc(details, headers ?? error.metadata);
+  // For a compression that grpc-js does not know, the code and the details of its ServiceError are undefined.
+  const isServiceError = 'code' in failure;
+  const details = failure.details ?? (isServiceError ? UNKNOWN_COMPRESSION : failure.message);
+  const whyNotGrpc = notGrpc(details, headers ?? failure.metadata);
   if (whyNotGrpc !== undefined)
     return new ReflectionError(code, `${target} does not answer as a gRPC server: ${whyNotGrpc}.`);
 
