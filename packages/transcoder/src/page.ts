@@ -1,8 +1,11 @@
 import type { OpenApi } from './openapi/open-api.js';
-import { documentPage, lazily, type Page } from './page/static-page.js';
+import { documentPage } from './page/document-page.js';
+import { lazily } from './page/lazily.js';
+import type { Page } from './page/static-page.js';
 import { swaggerUi } from './page/swagger-ui.js';
 
-export { type Page, pageReply, type ReadReply, readOnly, withPages } from './page/static-page.js';
+export { type Page, pageReply, type ReadReply } from './page/static-page.js';
+export { readOnly, withPages } from './page/with-pages.js';
 
 /**
  * Returns the pages that document a service: the OpenAPI document at `/openapi.json`, and at `/docs` Swagger UI with

@@ -19,7 +19,9 @@ import { loggedPath } from '../http/logged-path.js';
 import { writeReply } from '../http/response.js';
 import { createTranscoder, type Transcoder, unboundRules } from '../index.js';
 import { describe, type OpenApi } from '../openapi.js';
-import { documentPage, type Page, withPages } from '../page/static-page.js';
+import { documentPage } from '../page/document-page.js';
+import type { Page } from '../page/static-page.js';
+import { withPages } from '../page/with-pages.js';
 import { printable } from '../printable.js';
 import {
   type ContractListener,

@@ -1,19 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { methodNotAllowed } from '../failures/failure.js';
 import { entityTag, isCurrent } from '../http/reply.js';
 import type { Exchange } from '../http/exchange.js';
-import { requestTarget } from '../http/head.js';
 import type { HttpReply } from '../http-reply.js';
-import type { OpenApi } from '../openapi/open-api.js';
-import type { Transcoder } from '../transcoder.js';
+import { lazily } from './lazily.js';
 
 /** A static document that is served beside the paths of a contract. */
 export interface Page {
   /**
-   * The path under the base path, such as `/openapi.json`: segments of unreserved characters, or empty for the base
-   * path.
+   * The path under the base path, such as `/openapi.json`: segments of unreserved characters, or empty for the base path
+   * itself, if there is one.
    */
   readonly path: string;
   /** The name of the page where pages are listed. Default: the page is part of another page, and not listed. */
@@ -33,15 +30,15 @@ export type ReadReply = (exchange: Exchange) => HttpReply | Promise<HttpReply>;
 const compress = promisify(gzip);
 
 /** Returns the function that serves a page, with 304 for a client whose copy is current. */
-export function pageReply({ contentType, body, compressed: compressible = false, headers }: Page): ReadReply {
-  const pageHeaders = compressible ? { ...headers, Vary: 'Accept-Encoding' } : headers;
+export function pageReply({ contentType, body, compressed = false, headers }: Page): ReadReply {
+  const pageHeaders = compressed ? { ...headers, Vary: 'Accept-Encoding' } : headers;
   const gzipHeaders = { ...pageHeaders, 'Content-Encoding': 'gzip' };
   const plainPage = lazily(() => representation(body(), contentType, pageHeaders));
   const gzipPage = lazily(async () =>
     representation(await compress(plainPage().body), contentType, gzipHeaders),
   );
   return ({ request }) =>
-    compressible && acceptsGzip(request)
+    compressed && acceptsGzip(request)
       ? gzipPage().then((page) => conditional(page, request))
       : conditional(plainPage(), request);
 }
@@ -68,65 +65,4 @@ function acceptsGzip({ headers }: IncomingMessage): boolean {
     }),
   );
   return Number(weights.get('gzip') ?? weights.get('*') ?? 0) > 0;
-}
-
-/**
- * Returns a function that calls `make` the first time, and then always returns the same value. A promise is kept, too,
- * even if it rejects; an error that `make` throws is not.
- */
-export function lazily<Value>(make: () => Value): () => Value {
-  let made: { readonly value: Value } | undefined;
-  return () => (made ??= { value: make() }).value;
-}
-
-const ALLOW = { Allow: 'GET, HEAD, OPTIONS' };
-
-/**
- * The response for a resource outside the contract that can only be read; `read` is called for GET and HEAD. To be used in
- * the `answer` that an application passes to `Transcoder.respond`.
- *
- * @throws HttpFailure `METHOD_NOT_ALLOWED` unless the HTTP method is GET, HEAD or OPTIONS
- */
-export function readOnly(exchange: Exchange, read: ReadReply): HttpReply | Promise<HttpReply> {
-  const { verb } = exchange;
-  if (verb === 'OPTIONS') return { status: 204, headers: ALLOW };
-  if (verb === 'GET' || verb === 'HEAD') return read(exchange);
-  throw methodNotAllowed(ALLOW);
-}
-
-/** A page with only the OpenAPI document, at `/openapi.json`, without a viewer. */
-export function documentPage(describe: () => OpenApi): Page {
-  return {
-    path: '/openapi.json',
-    name: 'openapi',
-    contentType: 'application/json',
-    body: () => Buffer.from(JSON.stringify(describe())),
-    headers: { 'X-Content-Type-Options': 'nosniff' },
-  };
-}
-
-/**
- * Returns a handler that serves the pages, and passes all other requests to the transcoder.
- *
- * @param basePath prefix of the paths of the pages. Default: none.
- */
-export function withPages(
-  transcoder: Pick<Transcoder, 'handler' | 'respond'>,
-  pages: readonly Page[],
-  basePath = '',
-): Transcoder['handler'] {
-  const pageReplies = new Map(pages.map((page) => [basePath + page.path, pageReply(page)]));
-  return (request, response, next) => {
-    const { path } = requestTarget(request);
-    const read = pageReplies.get(path);
-    if (read === undefined) {
-      transcoder.handler(request, response, next);
-      return;
-    }
-    transcoder.respond(request, response, (exchange) => {
-      // Observers get the path template, which has no variables here.
-      exchange.template = path;
-      return readOnly(exchange, read);
-    });
-  };
 }
