@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { CreateRouteRequest, GetRouteRequest, Route } from '../../src/gen/routing/v1/route_service.js';
 import { FrameConnection } from '../../test/support/frame-connection.js';
-import { framed } from '../../test/support/http2-call.js';
+import { frameMessage } from '../../test/support/http2-call.js';
 import {
   ACK,
   CANCEL,
@@ -17,7 +17,7 @@ import {
   INITIAL_WINDOW_SIZE,
   MAX_CONCURRENT_STREAMS,
   MAX_WINDOW,
-  number,
+  uint32,
   REFUSED_STREAM,
   RST_STREAM,
   SETTINGS,
@@ -68,7 +68,7 @@ export function grpcCalls({ target, operation, token, callers }: Load, connectio
 
 /** The message of a request for the n-th route, with the length prefix of gRPC. */
 export function grpcMessage(operation: Operation, n: number): Buffer {
-  return framed(encode(operation, n));
+  return frameMessage(encode(operation, n));
 }
 
 /** The path of the method that the operation calls. */
@@ -137,7 +137,7 @@ export class GrpcConnection {
       this.#receive(frame);
     };
     this.#connection = new FrameConnection(this.#socket, values, receive, !heedless);
-    this.#connection.send(WINDOW_UPDATE, 0, 0, number(MAX_WINDOW - DEFAULT_WINDOW));
+    this.#connection.send(WINDOW_UPDATE, 0, 0, uint32(MAX_WINDOW - DEFAULT_WINDOW));
     if (onRoom !== undefined) this.#socket.on('data', onRoom);
     this.#socket
       .on('error', () => undefined)
@@ -168,7 +168,7 @@ export class GrpcConnection {
     this.#connection.send(DATA, END_STREAM, stream, message);
     return () => {
       if (!this.#open.has(stream)) return;
-      this.#connection.send(RST_STREAM, 0, stream, number(CANCEL));
+      this.#connection.send(RST_STREAM, 0, stream, uint32(CANCEL));
       this.#end(stream, STREAM_RESET);
     };
   }

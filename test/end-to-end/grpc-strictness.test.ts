@@ -1,7 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { CreateRouteRequest } from '../../src/gen/routing/v1/route_service.js';
-import { callRaw, framed } from '../support/http2-call.js';
+import { callRaw, frameMessage } from '../support/http2-call.js';
 import { requestOf } from '../support/requests.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 import { type Service, startService, tokenFor } from '../support/service.js';
@@ -29,7 +29,7 @@ it.each([
   'a message with %s is refused: %s, but only for the missing token without one',
   async (_, reason, bytes) => {
     const reasonFor = async (headers: Record<string, string>, code: status): Promise<unknown> => {
-      const outcome = await callRaw(service.grpcAddress, CREATE, headers, framed(bytes));
+      const outcome = await callRaw(service.grpcAddress, CREATE, headers, frameMessage(bytes));
       expect(outcome.code).toBe(code);
       return errorInfoOf(richErrorOfReply(outcome)).reason;
     };

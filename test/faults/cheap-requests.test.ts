@@ -7,7 +7,7 @@ import { status } from '@grpc/grpc-js';
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { median } from '../../bench/load/percentile.js';
 import { cpuMs } from '../../bench/process-usage.js';
-import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+import { frameMessage, outcomeOf, requestOn } from '../support/http2-call.js';
 import { post } from '../support/requests.js';
 import { tokenFor } from '../support/service.js';
 import type { AttackRequest, RestAttack } from './programs/rest-attack.js';
@@ -18,7 +18,7 @@ import { type ServiceProcess, startProcess } from './rig/service-process.js';
 
 const WATCH = '/grpc.health.v1.Health/Watch';
 const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
-const LIST_SERVICES = framed(Buffer.from([0x3a, 0x00]));
+const LIST_SERVICES = frameMessage(Buffer.from([0x3a, 0x00]));
 /** How often each kind of request is made for a measurement: enough for the clock of processor time, which counts 10 ms. */
 const TIMES = { plain: 2_000, odd: 200 };
 /** How often it is made before the first: Node compiles what runs often, which takes seconds. */
@@ -164,7 +164,7 @@ async function callAlone(grpc: string, path: string, body: Buffer): Promise<numb
 }
 
 it.each([
-  ['health watches', WATCH, framed(new Uint8Array())],
+  ['health watches', WATCH, frameMessage(new Uint8Array())],
   ['reflection calls', REFLECTION, LIST_SERVICES],
 ])(
   'one connection with as many %s as it may have leaves reflection to others',

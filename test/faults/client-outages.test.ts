@@ -9,7 +9,7 @@ import { startDistantProxy } from './rig/distant-proxy.js';
 import { figure } from './rig/figures.js';
 import { addressesOf, databaseOnMysql, type ServiceProcess, startProcess } from './rig/service-process.js';
 import { FrameConnection } from '../support/frame-connection.js';
-import { ACK, CANCEL, grpcHead, number, PING, RST_STREAM, socketTo } from '../support/http2-frames.js';
+import { ACK, CANCEL, grpcHead, uint32, PING, RST_STREAM, socketTo } from '../support/http2-frames.js';
 import { needs } from '../support/needs.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import { routeClient } from '../client/route-client.js';
@@ -140,7 +140,7 @@ it('220 calls that a client resets in one write do not end their connection', as
       const calls = answers === 1 ? 220 : 0;
       for (let i = 0; i < calls; i++) {
         const stream = connection.begin(i === 0 ? firstBlock(fields) : repeatedBlock(fields));
-        connection.send(RST_STREAM, 0, stream, number(CANCEL));
+        connection.send(RST_STREAM, 0, stream, uint32(CANCEL));
       }
       if (answers === 1) connection.send(PING, 0, 0, Buffer.alloc(8));
       else resolve(false);

@@ -5,14 +5,14 @@ import { connect } from 'node:http2';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { framed, requestOn } from '../support/http2-call.js';
+import { frameMessage, requestOn } from '../support/http2-call.js';
 import { tokenFor } from '../support/service.js';
 import { figure } from './rig/figures.js';
 import { type ServiceProcess, startProcess } from './rig/service-process.js';
 
 const REFLECTION = '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo';
 /** An empty message, which every method accepts. */
-const EMPTY = framed(new Uint8Array());
+const EMPTY = frameMessage(new Uint8Array());
 
 let files = 0;
 

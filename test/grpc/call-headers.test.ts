@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { constants, type IncomingHttpHeaders } from 'node:http2';
 import { describe, expect, it } from 'vitest';
-import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+import { frameMessage, outcomeOf, requestOn } from '../support/http2-call.js';
 import { connectTo, ECHO, startTestServer } from '../support/test-grpc-server.js';
 import { status } from '@grpc/grpc-js';
 import {
@@ -115,7 +115,9 @@ describe('the content type', () => {
     'application/grpcx',
   ])('%s is refused with 415', async (contentType) => {
     const session = connectTo(await startTestServer());
-    const stream = requestOn(session, ECHO, { 'content-type': contentType }).end(framed(new Uint8Array()));
+    const stream = requestOn(session, ECHO, { 'content-type': contentType }).end(
+      frameMessage(new Uint8Array()),
+    );
     const [{ ':status': httpStatus }] = (await once(stream.resume(), 'response')) as [IncomingHttpHeaders];
     expect(httpStatus).toBe(415);
   });
@@ -125,7 +127,7 @@ describe('the content type', () => {
     async (contentType) => {
       const session = connectTo(await startTestServer());
       const stream = requestOn(session, ECHO, { 'content-type': contentType });
-      expect((await outcomeOf(stream.end(framed(new Uint8Array())))).code).toBe(status.OK);
+      expect((await outcomeOf(stream.end(frameMessage(new Uint8Array())))).code).toBe(status.OK);
     },
   );
 });
@@ -136,14 +138,14 @@ describe('the headers of a call', () => {
     ['may not have one byte more', 1, undefined],
   ])('%s, counted with 32 for each', async (_, more, code) => {
     const session = connectTo(await startTestServer());
-    const plain = requestOn(session, ECHO, { 'x-a': '' }).end(framed(new Uint8Array()));
+    const plain = requestOn(session, ECHO, { 'x-a': '' }).end(frameMessage(new Uint8Array()));
     await outcomeOf(plain);
     const bytes = Object.entries(plain.sentHeaders).map(
       ([name, value]) => `${name}${String(value)}`.length + 32,
     );
     const left = 16_384 - bytes.reduce((sum, length) => sum + length);
     const call = requestOn(session, ECHO, { 'x-a': 'a'.repeat(left + more) });
-    const outcome = await outcomeOf(call.end(framed(new Uint8Array()))).catch(() => undefined);
+    const outcome = await outcomeOf(call.end(frameMessage(new Uint8Array()))).catch(() => undefined);
     expect(outcome?.code).toBe(code);
   });
 });

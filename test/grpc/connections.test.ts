@@ -18,14 +18,14 @@ import {
   frame,
   GOAWAY,
   grpcHead,
-  number,
+  uint32,
   PING,
   PREFACE,
   sendFields,
   SETTINGS,
 } from '../support/http2-frames.js';
 import { LIMITS } from '../support/grpc-limits.js';
-import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+import { frameMessage, outcomeOf, requestOn } from '../support/http2-call.js';
 import { connectTo, type TestServer, ECHO, startTestServer, SLOW } from '../support/test-grpc-server.js';
 import { watchTimers } from '../support/watched-timers.js';
 
@@ -160,7 +160,7 @@ describe('a connection', () => {
   ])('stays open with $what, however silent it is', async ({ path }) => {
     const server = await startTestServer(SOON_IDLE);
     const session = connectTo(server);
-    beginCall(session, path, framed(new Uint8Array()));
+    beginCall(session, path, frameMessage(new Uint8Array()));
     await expectToOutliveIdle(session, server);
   });
 
@@ -240,7 +240,7 @@ describe('the end of a connection', () => {
     });
     const closing = await framesTo(server);
     const lastStream = 0;
-    closing.send(GOAWAY, 0, 0, Buffer.concat([lastStream, constants.NGHTTP2_INTERNAL_ERROR].map(number)));
+    closing.send(GOAWAY, 0, 0, Buffer.concat([lastStream, constants.NGHTTP2_INTERNAL_ERROR].map(uint32)));
     const resetting = socketTo(server);
     resetting.write(PREFACE);
     await once(resetting, 'data');
@@ -293,7 +293,7 @@ describe('a stream', () => {
       session.destroy();
     });
     const stream = requestOn(session, ECHO).on('error', () => undefined);
-    stream.end(framed(Buffer.alloc(1_000))).pause();
+    stream.end(frameMessage(Buffer.alloc(1_000))).pause();
     await expect.poll(() => stream.rstCode, { timeout: 3_000 }).toBe(constants.NGHTTP2_CANCEL);
   });
 });

@@ -10,7 +10,7 @@ import {
   HealthClient,
 } from '../../src/gen/healthcheck.js';
 import { REFLECTION_PATHS } from '../../src/grpc/reflection.js';
-import { callRaw, framed } from '../support/http2-call.js';
+import { callRaw, frameMessage } from '../support/http2-call.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 import { ECHO, startTestServer, type TestServer } from '../support/test-grpc-server.js';
 
@@ -20,7 +20,7 @@ beforeEach(async () => {
   server = await startTestServer();
 });
 
-const MESSAGE = framed(Buffer.from('m'));
+const MESSAGE = frameMessage(Buffer.from('m'));
 const GZIP = { 'grpc-encoding': 'gzip' };
 const DEFLATE = { 'grpc-encoding': 'deflate' };
 
@@ -33,7 +33,7 @@ const refused: readonly (readonly [
 ])[] = [
   [
     'a message that inflates above the limit',
-    { headers: GZIP, body: framed(gzipSync(Buffer.alloc(100_000)), true) },
+    { headers: GZIP, body: frameMessage(gzipSync(Buffer.alloc(100_000)), true) },
     status.RESOURCE_EXHAUSTED,
     'REQUEST_TOO_LARGE',
   ],
@@ -68,7 +68,12 @@ describe('a request with', () => {
     ['gzip', GZIP, gzipSync],
     ['deflate', DEFLATE, deflateSync],
   ])('a message compressed with %s is served', async (_, headers, compress) => {
-    const outcome = await callRaw(server.address, ECHO, headers, framed(compress(Buffer.from('m')), true));
+    const outcome = await callRaw(
+      server.address,
+      ECHO,
+      headers,
+      frameMessage(compress(Buffer.from('m')), true),
+    );
     expect(outcome.code).toBe(status.OK);
   });
 

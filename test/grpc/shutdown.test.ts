@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { connect as connectSocket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+import { frameMessage, outcomeOf, requestOn } from '../support/http2-call.js';
 import { connectTo, ECHO, startTestServer, SLOW } from '../support/test-grpc-server.js';
 
-const MESSAGE = framed(Buffer.from('m'));
+const MESSAGE = frameMessage(Buffer.from('m'));
 
 /** Longer than any test takes, in milliseconds. */
 const NEVER_MS = 60_000;

@@ -9,13 +9,13 @@ import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { WATCH_PATH } from '../../src/grpc/health.js';
 import { REFLECTION_PATHS } from '../../src/grpc/reflection.js';
-import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+import { frameMessage, outcomeOf, requestOn } from '../support/http2-call.js';
 import { connectTo, SLOW, type TestServerOptions, startTestServer } from '../support/test-grpc-server.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 
 /** `list_services: "*"` of a ServerReflectionRequest. */
-const LIST_SERVICES = framed(Buffer.from([0x3a, 1, 0x2a]));
-const EVERYTHING = framed(new Uint8Array());
+const LIST_SERVICES = frameMessage(Buffer.from([0x3a, 1, 0x2a]));
+const EVERYTHING = frameMessage(new Uint8Array());
 /** Longer than any test takes, in milliseconds. */
 const NEVER_MS = 60_000;
 
@@ -84,7 +84,7 @@ describe.each([
   it('accepts a compressed message', async () => {
     const stream = requestOn(connectTo(await startTestServer()), path, { 'grpc-encoding': 'gzip' });
     const message = path === WATCH_PATH ? EVERYTHING : LIST_SERVICES;
-    stream.on('error', () => undefined).end(framed(gzipSync(message.subarray(5)), true));
+    stream.on('error', () => undefined).end(frameMessage(gzipSync(message.subarray(5)), true));
     await once(stream, 'data');
   });
 
@@ -109,7 +109,7 @@ describe('a watch', () => {
   it('takes no place if grpc-js ended it before its request was complete', async () => {
     const server = await startTestServer({ mostStreamingCalls: 1 });
     const session = connectTo(server);
-    const tooLarge = framed(Buffer.alloc(200_000)).subarray(0, 5);
+    const tooLarge = frameMessage(Buffer.alloc(200_000)).subarray(0, 5);
     await once(session, 'connect');
     const stream = requestOn(session, WATCH_PATH);
     const outcome = outcomeOf(stream);
@@ -126,7 +126,7 @@ describe('a watch', () => {
     const stream = await begun(session, WATCH_PATH);
     const told = once(stream, 'data');
     for (let ended = 0; ended < 4; ended++)
-      await outcomeOf(requestOn(session, SLOW).end(framed(new Uint8Array())));
+      await outcomeOf(requestOn(session, SLOW).end(frameMessage(new Uint8Array())));
     server.health.setServing(true);
     expect(await told).toHaveLength(1);
   });
@@ -166,7 +166,7 @@ describe('reflection', () => {
     const stream = requestOn(session, REFLECTION_PATHS[0] ?? '').on('error', () => undefined);
     stream.pause();
     // A ServerReflectionRequest with a `host` of 30,000 bytes, which the response repeats: two fill the client's window.
-    const request = framed(
+    const request = frameMessage(
       Buffer.from([0x0a, 0xb0, 0xea, 0x01, ...Buffer.alloc(30_000, 'h'), 0x3a, 1, 0x2a]),
     );
     for (let sent = 0; sent < 100; sent++) stream.write(request);

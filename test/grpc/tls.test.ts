@@ -12,7 +12,7 @@ import {
   startTestServer,
   SLOW,
 } from '../support/test-grpc-server.js';
-import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+import { frameMessage, outcomeOf, requestOn } from '../support/http2-call.js';
 import { clientHello, negotiateAnew, shakeHands, stall } from '../support/tls-client.js';
 
 /** Longer than any test takes, in milliseconds. */
@@ -62,7 +62,7 @@ describe('the gRPC server with TLS', () => {
     });
     await once(session, 'remoteSettings');
     expect(session.remoteSettings.maxConcurrentStreams).toBe(7);
-    expect(await outcomeOf(requestOn(session, ECHO).end(framed(Buffer.from('a'))))).toMatchObject({
+    expect(await outcomeOf(requestOn(session, ECHO).end(frameMessage(Buffer.from('a'))))).toMatchObject({
       code: 0,
     });
   });
@@ -76,7 +76,7 @@ describe('the gRPC server with TLS', () => {
   it('announces its end even to a client whose handshake completes during the close', async () => {
     const server = await openSecured();
     const busy = connectHttp2(`https://${server.address}`, { ca: authority.cert });
-    const call = outcomeOf(requestOn(busy, SLOW).end(framed(Buffer.from('a'))));
+    const call = outcomeOf(requestOn(busy, SLOW).end(frameMessage(Buffer.from('a'))));
     await server.waitingCalls(1);
     const socket = connectPlain(portOf(server.address), '127.0.0.1');
     await once(socket, 'connect');
@@ -119,7 +119,7 @@ describe('the gRPC server with TLS', () => {
     // A connection whose time limit began later has ended too.
     const silent = await shakeHands(server.address, { ca: authority.cert, ALPNProtocols: ['h2'] });
     await once(silent.resume(), 'close');
-    expect(await outcomeOf(requestOn(session, ECHO).end(framed(Buffer.from('a'))))).toMatchObject({
+    expect(await outcomeOf(requestOn(session, ECHO).end(frameMessage(Buffer.from('a'))))).toMatchObject({
       code: 0,
     });
   });

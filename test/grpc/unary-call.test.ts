@@ -15,12 +15,12 @@ import {
   DATA,
   END_STREAM,
   grpcHead,
-  number,
+  uint32,
   PING,
   RST_STREAM,
   socketTo,
 } from '../support/http2-frames.js';
-import { framed, outcomeOf, requestOn } from '../support/http2-call.js';
+import { frameMessage, outcomeOf, requestOn } from '../support/http2-call.js';
 import {
   connectTo,
   ECHO,
@@ -31,7 +31,7 @@ import {
 } from '../support/test-grpc-server.js';
 
 const UNKNOWN = '/test.Service/Unknown';
-const MESSAGE = framed(Buffer.from('m'));
+const MESSAGE = frameMessage(Buffer.from('m'));
 
 /** Starts a test server that soon resets what nobody reads. `log` returns the logged calls: their paths and codes. */
 async function start(options: TestServerOptions = {}) {
@@ -160,7 +160,7 @@ describe('a call whose stream is reset before its end', () => {
     return { ran, log: server.log() };
   };
   const reset = (code: number) => (connection: FrameConnection, stream: number) => {
-    connection.send(RST_STREAM, 0, stream, number(code));
+    connection.send(RST_STREAM, 0, stream, uint32(code));
   };
 
   it.each([
@@ -170,7 +170,7 @@ describe('a call whose stream is reset before its end', () => {
       "by Node's client, which ends the stream first",
       (connection: FrameConnection, stream: number) => {
         connection.send(DATA, END_STREAM, stream, Buffer.alloc(0));
-        connection.send(RST_STREAM, 0, stream, number(constants.NGHTTP2_CANCEL));
+        connection.send(RST_STREAM, 0, stream, uint32(constants.NGHTTP2_CANCEL));
       },
     ],
     [
@@ -186,14 +186,19 @@ describe('a call whose stream is reset before its end', () => {
 
 describe('a call that grpc-js ends before it is complete', () => {
   it.each([
-    ['a message of more than twice the limit', {}, framed(Buffer.alloc(150_000)), 'RESOURCE_EXHAUSTED'],
+    ['a message of more than twice the limit', {}, frameMessage(Buffer.alloc(150_000)), 'RESOURCE_EXHAUSTED'],
     [
       'a compressed message that is not',
       { 'grpc-encoding': 'gzip' },
-      framed(Buffer.from('x'), true),
+      frameMessage(Buffer.from('x'), true),
       'INTERNAL',
     ],
-    ['an unknown encoding', { 'grpc-encoding': 'zstd' }, framed(Buffer.from('x'), true), 'UNIMPLEMENTED'],
+    [
+      'an unknown encoding',
+      { 'grpc-encoding': 'zstd' },
+      frameMessage(Buffer.from('x'), true),
+      'UNIMPLEMENTED',
+    ],
     ['an invalid timeout', { 'grpc-timeout': 'soon' }, Buffer.alloc(0), 'INTERNAL'],
   ] as const)('is logged with the code that its client gets: %s', async (_, headers, body, code) => {
     const server = await start({ authenticator: admitted });

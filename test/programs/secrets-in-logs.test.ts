@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePort } from '../support/free-port.js';
-import { callRaw, framed } from '../support/http2-call.js';
+import { callRaw, frameMessage } from '../support/http2-call.js';
 import { sendFields } from '../support/http2-frames.js';
 import { type Ended, moduleUrl, Programs } from '../support/process.js';
 import { SERVICE_SETTINGS, tokenFor } from '../support/service.js';
@@ -91,9 +91,9 @@ type Fields = Readonly<Record<string, string>>;
 /** Paths, headers and bodies of gRPC calls that carry the token, in valid and invalid places. */
 function grpcCalls(token: string): readonly (readonly [string, Fields, Buffer])[] {
   const authorization = `Bearer ${token}`;
-  const text = framed(Buffer.from(token));
+  const text = frameMessage(Buffer.from(token));
   return [
-    [GET, { authorization }, framed(Buffer.alloc(0))],
+    [GET, { authorization }, frameMessage(Buffer.alloc(0))],
     [GET, { authorization }, text],
     [CREATE, { authorization }, text],
     [GET, { authorization: `${authorization}é` }, text],
@@ -158,7 +158,7 @@ describe('no secret of a request or a setting is logged', () => {
       for (const url of urls) await Promise.all(httpRequests(token).map((bytes) => sendHttp(url, bytes)));
       const calls = grpcCalls(token).map(([path, fields, body]) => callRaw(String(grpc), path, fields, body));
       const raw = rawFields(token).map(async (fields) => {
-        const socket = sendFields(String(grpc), fields, framed(Buffer.from(token)));
+        const socket = sendFields(String(grpc), fields, frameMessage(Buffer.from(token)));
         await once(socket.on('error', () => undefined).resume(), 'close');
       });
       await Promise.allSettled([...calls, ...raw]);

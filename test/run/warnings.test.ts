@@ -13,7 +13,7 @@ import {
   GOAWAY,
   grpcHead,
   HEADERS,
-  number,
+  uint32,
   PING,
   socketTo,
 } from '../support/http2-frames.js';
@@ -105,7 +105,7 @@ const PING_ACK: SentFrame = [PING, ACK, 0, Buffer.alloc(8)];
 const SHORT_PING: SentFrame = [PING, 0, 0, Buffer.alloc(7)];
 
 function goaway(code: number): SentFrame {
-  return [GOAWAY, 0, 0, Buffer.concat([number(0), number(code)])];
+  return [GOAWAY, 0, 0, Buffer.concat([uint32(0), uint32(code)])];
 }
 
 /** Sends frames to the service; returns whether they aborted it. */

@@ -2,11 +2,11 @@ import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
 import { status } from '@grpc/grpc-js';
 import { expect } from 'vitest';
 import { WATCH_PATH } from '../../src/grpc/health.js';
-import { framed, outcomeOf, requestOn } from './http2-call.js';
+import { frameMessage, outcomeOf, requestOn } from './http2-call.js';
 import { ECHO } from './test-grpc-server.js';
 
 /** A request of the test methods. */
-export const MESSAGE = framed(Buffer.from('m'));
+export const MESSAGE = frameMessage(Buffer.from('m'));
 
 /** Short times, so that what a server does late happens within a test, in milliseconds. */
 export const FAST_TIMES = {
@@ -33,5 +33,5 @@ export function beginCall(session: ClientHttp2Session, path: string, message = M
 
 /** Begins to watch the health of the server, whose first response comes at once. */
 export function beginWatch(session: ClientHttp2Session): ClientHttp2Stream {
-  return beginCall(session, WATCH_PATH, framed(new Uint8Array()));
+  return beginCall(session, WATCH_PATH, frameMessage(new Uint8Array()));
 }

@@ -22,7 +22,7 @@ export interface RawOutcome {
  *
  * @param compressed the flag in the prefix: whether the message, which is taken as it is, counts as compressed
  */
-export function framed(message: Uint8Array, compressed = false): Buffer {
+export function frameMessage(message: Uint8Array, compressed = false): Buffer {
   const prefix = Buffer.alloc(5);
   prefix.writeUInt8(compressed ? 1 : 0, 0);
   prefix.writeUInt32BE(message.length, 1);

@@ -51,7 +51,7 @@ export function frame(type: number, flags: number, stream: number, payload: Buff
 }
 
 /** A payload of one 32-bit number, such as a window increment or an error code. */
-export function number(value: number): Buffer {
+export function uint32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes;

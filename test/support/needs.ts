@@ -2,7 +2,7 @@ import { describe, inject, it, type TestOptions } from 'vitest';
 import type { GaleraPrograms } from './galera-programs.js';
 import type { Supplies } from './global-setup.js';
 import type { Need, ProgramName } from './programs.js';
-import { supplied } from './supplied.js';
+import { fetchSupply } from './supply.js';
 
 declare module 'vitest' {
   interface TaskMeta {
@@ -12,7 +12,7 @@ declare module 'vitest' {
 }
 
 /** What this tier needs, as far as it is there: the first test file that imports this module has it started. */
-export const supplies = (await supplied('supplies')) as Supplies;
+export const supplies = (await fetchSupply('supplies')) as Supplies;
 
 /** What tests run on, such as an engine. */
 interface Ground {

@@ -5,7 +5,7 @@ import type { TestProject } from 'vitest/node';
 import { reasonOf } from './reason.js';
 
 /**
- * Makes what test files ask for with `supplied`, each thing when the first one asks, and once.
+ * Makes what test files ask for with `fetchSupply`, each thing when the first one asks, and once.
  *
  * @param makers by name, functions that resolve to plain data
  * @returns stops it, without what was made

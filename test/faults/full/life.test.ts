@@ -11,8 +11,8 @@ import { median } from '../../../bench/load/percentile.js';
 import { rssMib } from '../../../bench/process-usage.js';
 import { CreateRouteRequest } from '../../../src/gen/routing/v1/route_service.js';
 import { FrameConnection } from '../../support/frame-connection.js';
-import { ACK, DATA, grpcHead, number, PING, RST_STREAM, socketTo } from '../../support/http2-frames.js';
-import { framed, outcomeOf, requestOn } from '../../support/http2-call.js';
+import { ACK, DATA, grpcHead, uint32, PING, RST_STREAM, socketTo } from '../../support/http2-frames.js';
+import { frameMessage, outcomeOf, requestOn } from '../../support/http2-call.js';
 import { type MetricText, readMetrics } from '../../support/metric-text.js';
 import { needs } from '../../support/needs.js';
 import { errorInfoOf, richErrorOfReply } from '../../support/rich-error.js';
@@ -36,7 +36,7 @@ const WARM_UP = 0.3;
 const POOL = 12;
 const CREATE = '/routing.v1.RouteService/CreateRoute';
 const AUTHORIZATION = `Bearer ${tokenFor({ exp: Math.floor(Date.now() / 1_000) + 3_600 })}`;
-const MESSAGE = framed(
+const MESSAGE = frameMessage(
   CreateRouteRequest.encode({ route: routeTo('life'), requestId: '', validateOnly: false }).finish(),
 );
 const HEAD = firstBlock([...grpcHead(CREATE), ['authorization', AUTHORIZATION]]);
@@ -88,7 +88,7 @@ function leavingCall(body: Buffer): Act {
       const connection = new FrameConnection(socket, {}, ({ type, flags }) => {
         if (type !== PING || (flags & ACK) === 0) return;
         pings += 1;
-        if (pings === 1) connection.send(RST_STREAM, 0, 1, number(constants.NGHTTP2_CANCEL));
+        if (pings === 1) connection.send(RST_STREAM, 0, 1, uint32(constants.NGHTTP2_CANCEL));
         else socket.destroy();
         connection.send(PING, 0, 0, PING_DATA);
       });
@@ -159,12 +159,12 @@ const CALLS: readonly Act[] = [
   calling(CREATE, MESSAGE, { authorization: 'Bearer x' }),
   calling(CREATE, MESSAGE, { 'grpc-timeout': '1n' }),
   calling(CREATE, MESSAGE, { 'x-auth-only': '1' }),
-  calling(CREATE, framed(Buffer.from('no message'))),
+  calling(CREATE, frameMessage(Buffer.from('no message'))),
   calling(CREATE, Buffer.alloc(0)),
-  calling(CREATE, framed(Buffer.alloc(100_000))),
+  calling(CREATE, frameMessage(Buffer.alloc(100_000))),
   calling('/routing.v1.RouteService/Nothing', MESSAGE),
-  malformed(framed(Buffer.alloc(200_000)), 'REQUEST_TOO_LARGE'),
-  malformed(framed(Buffer.from('no gzip'), true), 'REQUEST_MALFORMED'),
+  malformed(frameMessage(Buffer.alloc(200_000)), 'REQUEST_TOO_LARGE'),
+  malformed(frameMessage(Buffer.from('no gzip'), true), 'REQUEST_MALFORMED'),
   leavingCall(MESSAGE),
   leavingCall(MESSAGE.subarray(0, 7)),
 ];

@@ -2,7 +2,7 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requestOn } from '../../support/http2-call.js';
-import { CANCEL, grpcHead, number, RST_STREAM, sendRepeatedField } from '../../support/http2-frames.js';
+import { CANCEL, grpcHead, uint32, RST_STREAM, sendRepeatedField } from '../../support/http2-frames.js';
 import { open, RudeConnection, seen } from './rude-connection.js';
 
 /** One attack. Most attacks send no token. */
@@ -124,7 +124,7 @@ export const ATTACKS = {
   },
   async 'rapid resets'(attack: Attack) {
     await repeat(attack, connections(4, attack.grpc), (on) => {
-      on.send(RST_STREAM, 0, on.call(CREATE), number(CANCEL));
+      on.send(RST_STREAM, 0, on.call(CREATE), uint32(CANCEL));
     });
   },
   async 'more streams than allowed'(attack: Attack) {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { firstBlock, repeatedBlock } from '../../../bench/load/hpack.js';
-import { framed } from '../../support/http2-call.js';
+import { frameMessage } from '../../support/http2-call.js';
 import { END_STREAM, grpcHead, INITIAL_WINDOW_SIZE } from '../../support/http2-frames.js';
 import { RudeConnection, seen } from './rude-connection.js';
 
@@ -59,7 +59,7 @@ function openStreams(
 const ATTACKS = {
   /** Messages without their last byte. */
   async halfMessages(attack: BoundAttack) {
-    const half = framed(Buffer.alloc(65_000)).subarray(0, -1);
+    const half = frameMessage(Buffer.alloc(65_000)).subarray(0, -1);
     for (const on of await idleConnections(attack))
       for (const stream of openStreams(on, attack)) on.data(stream, half);
     await sleep(attack.durationMs);
@@ -67,7 +67,7 @@ const ATTACKS = {
   /** Complete calls with unread responses, again and again. */
   async 'unread responses'(attack: BoundAttack) {
     const opened = await idleConnections(attack, NO_WINDOW);
-    const message = framed(Buffer.from(attack.message, 'base64'));
+    const message = frameMessage(Buffer.from(attack.message, 'base64'));
     const end = Date.now() + attack.durationMs;
     while (Date.now() < end) {
       for (const on of opened)

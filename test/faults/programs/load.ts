@@ -5,7 +5,7 @@ import { GrpcConnection, grpcMessage, grpcPath } from '../../../bench/load/grpc-
 import type { Field } from '../../../bench/load/hpack.js';
 import { percentile } from '../../../bench/load/percentile.js';
 import { CreateRouteRequest, GetRouteRequest } from '../../../src/gen/routing/v1/route_service.js';
-import { framed } from '../../support/http2-call.js';
+import { frameMessage } from '../../support/http2-call.js';
 import { grpcHead } from '../../support/http2-frames.js';
 import type { Load, LoadResult } from './load-messages.js';
 
@@ -118,14 +118,14 @@ function fieldsOf(
 /** The length-prefixed message of the n-th call. */
 function messageOf({ operation, ids, repeatEach }: Load, n: number): Buffer {
   if (operation === 'get') {
-    return framed(GetRouteRequest.encode({ routeId: ids[n % ids.length] ?? '' }).finish());
+    return frameMessage(GetRouteRequest.encode({ routeId: ids[n % ids.length] ?? '' }).finish());
   }
   const repeats = repeatEach !== undefined && n % repeatEach === 0;
   if (operation === 'create' && !repeats) return grpcMessage('create', n);
   if (operation === 'keyed create' || operation === 'hedged create') {
     const path = `/keyed/${operation === 'keyed create' ? n : Math.floor(n / 2)}`;
     const request = { route: { ...SAME, path }, requestId: path, validateOnly: false };
-    return framed(CreateRouteRequest.encode(request).finish());
+    return frameMessage(CreateRouteRequest.encode(request).finish());
   }
   const keys: Partial<Record<Load['operation'], string>> = {
     repeat: 'repeat',
@@ -133,7 +133,7 @@ function messageOf({ operation, ids, repeatEach }: Load, n: number): Buffer {
   };
   const requestId = repeats ? 'repeat' : (keys[operation] ?? '');
   const validateOnly = operation === 'dry run';
-  return framed(CreateRouteRequest.encode({ route: SAME, requestId, validateOnly }).finish());
+  return frameMessage(CreateRouteRequest.encode({ route: SAME, requestId, validateOnly }).finish());
 }
 
 await main();

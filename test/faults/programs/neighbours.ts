@@ -1,12 +1,12 @@
 import { firstBlock, repeatedBlock } from '../../../bench/load/hpack.js';
 import { FrameConnection } from '../../support/frame-connection.js';
-import { framed } from '../../support/http2-call.js';
+import { frameMessage } from '../../support/http2-call.js';
 import { DATA, END_STREAM, grpcHead, INITIAL_WINDOW_SIZE, socketTo } from '../../support/http2-frames.js';
 import type { Neighbours } from './load-messages.js';
 
 const FIELDS = grpcHead('/grpc.health.v1.Health/Check');
 const [FIRST, REPEATED] = [firstBlock(FIELDS), repeatedBlock(FIELDS)];
-const NOTHING = framed(new Uint8Array());
+const NOTHING = frameMessage(new Uint8Array());
 /** How many connections are opened at once. */
 const AT_ONCE = 50;
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { callRaw, framed } from '../../support/http2-call.js';
+import { callRaw, frameMessage } from '../../support/http2-call.js';
 import { get, metadataOf, tokenFor } from '../../support/service.js';
 import {
   chainOf,
@@ -12,7 +12,7 @@ import {
 } from './traced-service.js';
 
 const ABSENT = '01a1f941-715b-7593-b057-19259d7b5bfc';
-const NO_MESSAGE = framed(Buffer.alloc(0));
+const NO_MESSAGE = frameMessage(Buffer.alloc(0));
 
 /** Makes every create fail. */
 const FAILING = {

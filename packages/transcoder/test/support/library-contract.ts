@@ -11,11 +11,11 @@ import {
   toBinary,
 } from '@bufbuild/protobuf';
 import { FileDescriptorSetSchema, MethodOptionsSchema } from '@bufbuild/protobuf/wkt';
-import { supplied } from '../../../../test/support/supplied.js';
+import { fetchSupply } from '../../../../test/support/supply.js';
 import { http } from '../../src/gen/google/api/annotations_pb.js';
 import { HttpRuleSchema } from '../../src/gen/google/api/http_pb.js';
 
-const folder = (await supplied('contracts')) as string;
+const folder = (await fetchSupply('contracts')) as string;
 
 /** A contract that `contracts.ts` has built: a serialized google.protobuf.FileDescriptorSet. */
 const built = (name: string): Uint8Array => readFileSync(join(folder, `${name}.binpb`));

@@ -8,7 +8,7 @@ declare module 'vitest' {
 }
 
 /** What the global setup makes when the first test file asks for it. @throws Error with why it cannot be made */
-export async function supplied(name: string): Promise<unknown> {
+export async function fetchSupply(name: string): Promise<unknown> {
   const response = await fetch(`${inject('onDemand')}/${name}`, { headers: { connection: 'close' } });
   if (!response.ok) throw new Error(await response.text());
   return response.json();
