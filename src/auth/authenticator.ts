@@ -14,9 +14,8 @@ const WRONG_SIGNATURE = "The token's signature is not valid.";
 /** Identifies the caller. */
 export interface Authenticator {
   /**
-   * Checks the `authorization` of a request, as received; empty if there is none. Whatever is sent, this method neither
-   * throws nor rejects; only a fault of the service makes it do so. It returns a promise only if it waits for keys from a
-   * URL.
+   * Checks the `authorization` of a request, as received; empty if there is none. Throws or rejects only if the service is
+   * at fault, never because of what is sent. Returns a promise only if it waits for keys from a URL.
    */
   authenticate(authorization: string): AuthResult | Promise<AuthResult>;
 }
@@ -73,6 +72,21 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     },
   };
 
+  /** Why all of the keys refuse the token, as a sentence; undefined if one of them verifies the token. */
+  function whyAllKeysRefuse(
+    keys: readonly TrustedKey[],
+    token: string,
+    signatureBytes: number,
+  ): string | undefined {
+    for (const key of keys) {
+      const reason = whyKeyRefuses(key, token, signatureBytes);
+      // The key verifies the token (undefined), or the reason lies in the token itself and holds for every key, since
+      // jsonwebtoken checks the claims only of a signature that is valid.
+      if (reason !== WRONG_SIGNATURE) return reason;
+    }
+    return WRONG_SIGNATURE;
+  }
+
   /**
    * Why the key refuses the token, as a sentence; undefined if it verifies the token.
    *
@@ -93,21 +107,6 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       if (reason === undefined) throw error;
       return reason;
     }
-  }
-
-  /** Why all of the keys refuse the token, as a sentence; undefined if one of them verifies the token. */
-  function whyAllKeysRefuse(
-    keys: readonly TrustedKey[],
-    token: string,
-    signatureBytes: number,
-  ): string | undefined {
-    for (const key of keys) {
-      const reason = whyKeyRefuses(key, token, signatureBytes);
-      // The key verifies the token (undefined), or the reason lies in the token itself and holds for every key, since
-      // jsonwebtoken checks the claims only of a signature that is valid.
-      if (reason !== WRONG_SIGNATURE) return reason;
-    }
-    return WRONG_SIGNATURE;
   }
 
   /** The caller whom the claims of a verified token name, or a refusal if the token is for another audience. */

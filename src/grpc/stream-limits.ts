@@ -37,9 +37,8 @@ export class StreamLimits {
   readonly #maxStreams: number;
   readonly #share: StreamShare;
   /**
-   * Connections whose unary calls have been at work since the last update but one. A connection whose calls have all
-   * waited for longer leaves the set, and comes back only with its next call. Until then it counts as idle, which is
-   * accepted, even if a call that waited goes on.
+   * The connections that the next update samples. One with no call at work since the last update leaves the set, and comes
+   * back with its next call. Until then it counts as idle, even if a call that waited for its client goes on.
    */
   readonly #withCalls = new Set<Connection>();
   /** Connections that have the limit that they began with, since no update has announced another to them. */
@@ -79,11 +78,11 @@ export class StreamLimits {
     const { busy, quiet, quietCallsAtWork } = this.#byLoad(now);
     this.#busyCount = busy.size;
     const limitOfBusy = this.#share.forBusy(busy.size, quietCallsAtWork);
-    const mostWhenNotBusy = this.#share.forNotBusy(this.#open.size);
+    const limitOfOthers = this.#share.forNotBusy(this.#open.size);
 
     for (const connection of busy) this.#announce(connection, limitOfBusy);
-    for (const connection of quiet) this.#announce(connection, Math.min(limitOfBusy, mostWhenNotBusy));
-    this.#lowerAllBut(busy, mostWhenNotBusy);
+    for (const connection of quiet) this.#announce(connection, Math.min(limitOfBusy, limitOfOthers));
+    this.#lowerAllBut(busy, limitOfOthers);
   }
 
   /** Lowers to `most` all limits above it but those of busy connections. Quiet ones have been told theirs already. */
@@ -101,7 +100,8 @@ export class StreamLimits {
     let quietCallsAtWork = 0;
     for (const connection of this.#withCalls) {
       const calls = connection.sampleCalls(now);
-      if (calls === undefined) this.#withCalls.delete(connection);
+      const isIdle = calls === undefined;
+      if (isIdle) this.#withCalls.delete(connection);
       else if (calls.busy) busy.add(connection);
       else {
         quiet.add(connection);

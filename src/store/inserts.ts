@@ -9,9 +9,9 @@ import type { RouteRecord } from './route-columns.js';
 import type { InsertAnswer, InsertCall, RouteStatements } from './statements.js';
 
 /** The most callers that are remembered for their repeats and duplicates. */
-const MAX_REMEMBERED = 10_000;
+const MAX_CONFLICTING_CALLERS = 10_000;
 /** How long a caller is remembered after its last repeat or duplicate, in milliseconds. */
-const REMEMBERED_MS = 10_000;
+const CONFLICTING_MS = 10_000;
 
 const INSERTED: InsertOutcome = { outcome: 'inserted' };
 
@@ -28,7 +28,7 @@ export interface Insert extends InsertCall {
 interface Sending {
   readonly insert: Insert;
   readonly row: NewRow;
-  /** Whether the last answer to a statement that had the row says that it waited for a lock in vain. */
+  /** Whether the last statement that had the row, and was answered, has waited for a lock in vain. */
   hasWaited: boolean;
 }
 
@@ -40,7 +40,7 @@ interface Sending {
  *
  * - A batch leaves out rows whose id, key or shape is stored already. Its calls then share one look-up, which tells each of
  *   them its outcome.
- * - The calls of a caller who had a repeat or duplicate in the last ten seconds are looked up before they join a batch. So
+ * - The calls of a caller who had a repeat or duplicate lately are looked up before they join a batch. So
  *   is a call with the key or the shape of an insert under way, once that insert has ended.
  * - If one row is refused, or waits for a lock in vain, the whole batch stores nothing, and each row is sent again alone.
  *   A row that is likely to wait for a lock is sent alone from the start (`locked-rows.ts`).
@@ -53,8 +53,8 @@ export class Inserts {
   readonly #underWay = new Map<string, Promise<InsertOutcome>>();
   /** Callers who had repeats, or duplicates that are refused. */
   readonly #conflictingCallers = new LRUCache<string, true>({
-    max: MAX_REMEMBERED,
-    ttl: REMEMBERED_MS,
+    max: MAX_CONFLICTING_CALLERS,
+    ttl: CONFLICTING_MS,
     // 0: reads the clock each time. Otherwise, lru-cache sets a timer to keep the time of day for 1 ms.
     ttlResolution: 0,
   });
@@ -114,8 +114,8 @@ export class Inserts {
       }
       return await this.#sendAlone(sending);
     } catch (error) {
-      // If there was no answer to the row alone (its call ended in the queue, say), the last answer is that of its batch,
-      // which may have waited for the lock of another row. The wait is noted for this row all the same.
+      // Noted only for an insert that fails in the end. If sending its row alone got no answer (its call ended in the queue,
+      // say), it is the batch that has waited, perhaps for the lock of another row.
       if (sending.hasWaited) this.#lockedRows.noteWait(sending.row);
       throw error;
     }
@@ -144,9 +144,11 @@ export class Inserts {
     throw answer.error ?? storeUnavailable(new Error(NOT_FOUND_AFTERWARDS));
   }
 
-  /** The outcome of an insert after a statement that had its row; undefined if nothing decides it. */
+  /**
+   * The outcome of an insert after a statement that had its row; undefined if nothing decides it. After a batch, `#send` then
+   * sends the row alone; after that, `#sendAlone` throws.
+   */
   async #outcomeAfter({ kind }: InsertAnswer, insert: Insert): Promise<InsertOutcome | undefined> {
-    // If nothing decides after a batch, `#send` sends the row alone; if nothing decides then, `#sendAlone` throws.
     switch (kind) {
       case 'stored all':
         return INSERTED;
@@ -228,7 +230,7 @@ function lookUpOf({
   capturedByEach,
 }: Insert): LookUp {
   const key = idempotencyKey === undefined ? undefined : { caller, idempotencyKey };
-  // With what the observers captured for the insert, the look-up counts as a statement of the same call.
+  // With what each observer captured for the insert, the look-up counts as a statement of the same call.
   return { values: { id: route.id, key, shape }, signal, capturedByEach };
 }
 

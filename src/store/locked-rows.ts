@@ -10,7 +10,7 @@ const REMEMBERED_MS = 10_000;
  */
 const STORES_FOR_A_WAIT = 10;
 
-// By default, lru-cache sets a timer to keep the time of day for 1 ms.
+// `ttlResolution: 0` reads the clock each time. Otherwise, lru-cache sets a timer to keep the time of day for 1 ms.
 const LIMITS = { max: MAX_REMEMBERED, ttl: REMEMBERED_MS, ttlResolution: 0 };
 
 /** What is known of a row before it is sent. */
@@ -40,14 +40,14 @@ export class LockedRows {
   isLikelyToWait({ caller, texts }: NewRow): boolean {
     const nothingHasWaited = this.#storesOwed.size + this.#texts.size === 0;
     if (nothingHasWaited) return false;
-    return this.#hasWaitedTwice(caller) || texts.some((text) => this.#texts.has(text));
+    return this.#isDistrusted(caller) || texts.some((text) => this.#texts.has(text));
   }
 
   /**
-   * Whether rows of the caller have waited at least twice, and too few have been stored since. One wait is put down to its
-   * row; another wait, with another key or shape, to the caller.
+   * Whether rows of the caller have waited with several keys or shapes, and too few have been stored since. A first wait is
+   * put down to its row, a second one, with another key or shape, to the caller.
    */
-  #hasWaitedTwice(caller: string): boolean {
+  #isDistrusted(caller: string): boolean {
     return this.#storesOwedBy(caller) > STORES_FOR_A_WAIT;
   }
 
@@ -75,17 +75,14 @@ export class LockedRows {
 
   /**
    * Sends a row alone, once those before it in its queue have ended. Rows that may wait for the same lock form a queue, so
-   * that together they hold one of the places for rows that go alone: those with a shape that has waited, and otherwise
-   * all rows of a caller.
+   * that together they hold one of the places for rows that go alone. Side by side, several locked rows would take all
+   * places from other callers.
    *
    * The price: when a batch was locked, nobody knows by which of its rows. The caller's other rows that were in it wait
-   * once more, behind the row that is locked. Side by side, several locked rows would take all places from other
-   * callers.
+   * once more, behind the row that is locked.
    */
-  async takeTurn<Result>({ caller, shape }: NewRow, send: () => Promise<Result>): Promise<Result> {
-    const hasShapeWaited = shape !== undefined && this.#texts.has(shape);
-    // No shape begins with a space.
-    const queue = hasShapeWaited ? shape : ` ${caller}`;
+  async takeTurn<Result>(row: NewRow, send: () => Promise<Result>): Promise<Result> {
+    const queue = this.#queueOf(row);
     const turn = (this.#tails.get(queue) ?? Promise.resolve()).then(send, send);
     this.#tails.set(queue, turn);
     try {
@@ -93,5 +90,11 @@ export class LockedRows {
     } finally {
       if (this.#tails.get(queue) === turn) this.#tails.delete(queue);
     }
+  }
+
+  /** The name of a row's queue: rows with a shape that has waited have one for each shape, all others one for each caller. */
+  #queueOf({ caller, shape }: NewRow): string {
+    const hasShapeWaited = shape !== undefined && this.#texts.has(shape);
+    return hasShapeWaited ? `shape ${shape}` : `caller ${caller}`;
   }
 }

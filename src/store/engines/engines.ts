@@ -3,11 +3,11 @@ import type { Engine, EngineName } from './engine.js';
 import { mysqlEngine } from './mysql.js';
 import { sqliteEngine } from './sqlite.js';
 
-/** Checks that each engine stands under the name of the databases that it opens. */
-const CHECKED: { readonly [Name in EngineName]: Engine<Extract<Database, { engine: Name }>> } = {
+/** The engines by the name of their databases: the type checks that each opens the databases of its name. */
+const ENGINES_OF_DATABASES: { readonly [Name in EngineName]: Engine<Extract<Database, { engine: Name }>> } = {
   mysql: mysqlEngine,
   sqlite: sqliteEngine,
 };
 
-/** For callers that know a name only at run time, and so cannot be checked: they take the engine by its database's name. */
-export const ENGINES: Readonly<Record<EngineName, Engine>> = CHECKED;
+/** The same for callers that know a name only at run time: they must take the engine by the name of their database. */
+export const ENGINES: Readonly<Record<EngineName, Engine>> = ENGINES_OF_DATABASES;

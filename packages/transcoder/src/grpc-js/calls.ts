@@ -11,12 +11,12 @@ const GRACE_MS = 1_000;
 /** What a call needs of its connection. */
 export interface CallHost {
   readonly client: Client;
-  /** Whether calls are sent at once. */
+  /** Whether there is a connection, so that calls are sent at once. */
   readonly connected: boolean;
   /** Cancels a call in which nobody is interested, as soon as that does no harm to others. */
   drop(made: Cancellable): void;
-  /** To be called when a call has ended. @param left whether its client had left */
-  onEnd(made: Cancellable, call: UnaryCall, left: boolean): void;
+  /** To be called when a call has ended. */
+  onEnd(made: Cancellable, call: UnaryCall, clientHasLeft: boolean): void;
 }
 
 /** Makes a unary call. */
@@ -33,7 +33,7 @@ export function request(host: CallHost, call: UnaryCall): Promise<UnaryReply> {
     const made = withoutStack(() =>
       host.client.makeUnaryRequest(call.path, same, same, sent, metadata, onReply),
     );
-    const finish = whileWanted(host, made, call, resolve);
+    const onEnd = endWhenUnwanted(host, made, call, resolve);
     made.on('metadata', (headers) => {
       initialMetadata = headers;
     });
@@ -48,7 +48,7 @@ export function request(host: CallHost, call: UnaryCall): Promise<UnaryReply> {
           initialMetadata,
           trailers,
         });
-      finish();
+      onEnd();
     });
   });
 }
@@ -68,7 +68,7 @@ export class MessageStream implements ReplyStream {
     this.#call = withoutStack(() =>
       host.client.makeServerStreamRequest(call.path, same, same, sent, metadata),
     );
-    const finish = whileWanted(host, this.#call, call, (reply) => {
+    const onEnd = endWhenUnwanted(host, this.#call, call, (reply) => {
       this.#end ??= reply;
       this.#wake();
     });
@@ -88,7 +88,7 @@ export class MessageStream implements ReplyStream {
     this.#call.on('status', ({ metadata: trailers }) => {
       this.#end ??= { code: status.OK, details: '', answered: true, initialMetadata, trailers };
       this.#wake();
-      finish();
+      onEnd();
     });
   }
 
@@ -105,13 +105,14 @@ export class MessageStream implements ReplyStream {
 }
 
 /**
- * Ends a call at its deadline or when its client leaves, without waiting for grpc-js, which would reset its stream at
- * once. The server knows the deadline; what it does not end itself is dropped.
+ * Ends a call for its client at its deadline, or when the client leaves. A deadline of grpc-js would reset the stream at
+ * once, at a rate that servers may not allow (`resets.ts`). The server knows the deadline, too: a call that it has not ended
+ * after `GRACE_MS` is dropped.
  *
  * @param respond takes the reply
  * @returns to be called when grpc-js has ended the call
  */
-function whileWanted(
+function endWhenUnwanted(
   host: CallHost,
   made: Cancellable,
   call: UnaryCall,
@@ -119,7 +120,7 @@ function whileWanted(
 ): () => void {
   const { deadline, cancellation } = call;
   let hasEnded = false;
-  let left = false;
+  let hasLeft = false;
   let timer: NodeJS.Timeout | undefined;
   const drop = (): void => {
     host.drop(made);
@@ -135,14 +136,14 @@ function whileWanted(
   }
   cancellation.onCancelled(() => {
     if (hasEnded) return;
-    left = true;
+    hasLeft = true;
     respond(clientGoneReply());
     drop();
   });
   return () => {
     hasEnded = true;
     clearTimeout(timer);
-    host.onEnd(made, call, left);
+    host.onEnd(made, call, hasLeft);
   };
 }
 

@@ -92,8 +92,8 @@ class Channel implements CallHost {
     else made.cancel();
   }
 
-  onEnd(made: Cancellable, call: UnaryCall, left: boolean): void {
-    if (this.#resets.forget(made) && left) this.#figures.leftRunning += 1;
+  onEnd(made: Cancellable, call: UnaryCall, clientHasLeft: boolean): void {
+    if (this.#resets.forget(made) && clientHasLeft) this.#figures.leftRunning += 1;
     this.#figures.underWay.add(call, -1);
     this.calls -= 1;
     this.#closeIfDone();

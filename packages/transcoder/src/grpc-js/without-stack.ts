@@ -1,8 +1,8 @@
 /**
- * Calls a function whose errors need no stack, and keeps V8 from collecting any meanwhile. grpc-js makes an error for each
- * call that it begins, only for a stack that this package never shows: a tenth of a separate gateway's CPU time.
+ * Calls a function, during which V8 collects no stacks of errors. grpc-js makes an error for each call that it begins, only
+ * for its stack, which this package never shows: a tenth of a separate gateway's CPU time.
  *
- * @param begin must not wait for anything: all other code is without stacks, too
+ * @param begin what it does after its first `await` has stacks again
  */
 export function withoutStack<Result>(begin: () => Result): Result {
   const { stackTraceLimit } = Error;
