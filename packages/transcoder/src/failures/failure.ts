@@ -28,14 +28,14 @@ export const failures = {
 /** The reasons of the failures that the transcoder itself detects: a part of those of `HttpFailure`. */
 export type FailureReason = keyof typeof failures;
 
-/** All failures: the transcoder's own, and those of calls that the upstream could not complete. */
-export const failuresByReason = {
+/** The transcoder's own failures, and those of calls that the upstream could not complete. */
+export const allFailures = {
   ...failures,
   CANCELLED: { code: Code.CANCELLED, httpStatus: 499 },
   UPSTREAM_UNAVAILABLE: { code: Code.UNAVAILABLE, httpStatus: 503 },
 } as const satisfies Record<string, FailureStatus>;
 
-type AnyReason = keyof typeof failuresByReason;
+type Reason = keyof typeof allFailures;
 
 /** One invalid part of a request, as in `google.rpc.BadRequest`. */
 export interface FieldViolation {
@@ -67,19 +67,21 @@ interface FailureContext {
 
 /** A failure with a response of its own, in place of a status from the server. The message is sent to the client. */
 export class HttpFailure extends Error {
-  readonly reason: AnyReason;
+  readonly reason: Reason;
   readonly code: Code;
   readonly httpStatus: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly retryAfterS: number | undefined;
   readonly #violations: Iterable<FieldViolation>;
+  /** Those of `#violations` that are shown; undefined until they are. */
+  #shown: FieldViolation[] | undefined;
   readonly #ending: () => string;
 
-  constructor(reason: AnyReason, message: string, context: FailureContext = {}) {
+  constructor(reason: Reason, message: string, context: FailureContext = {}) {
     super(message, { cause: context.cause });
     this.name = 'HttpFailure';
     this.reason = reason;
-    const { code, httpStatus } = failuresByReason[reason];
+    const { code, httpStatus } = allFailures[reason];
     this.code = code;
     this.httpStatus = httpStatus;
     this.headers = context.headers ?? {};
@@ -93,9 +95,9 @@ export class HttpFailure extends Error {
     return this.message + this.#ending();
   }
 
-  /** Returns the first `MAX_VIOLATIONS` violations. To be called only once: they may come from a generator. */
+  /** The first `MAX_VIOLATIONS` violations. */
   violations(): FieldViolation[] {
-    return firstViolations(this.#violations);
+    return (this.#shown ??= firstViolations(this.#violations));
   }
 }
 
@@ -175,7 +177,7 @@ export function internal(cause: unknown, message = 'An internal error occurred.'
   return new HttpFailure('INTERNAL', message, { cause });
 }
 
-/** Without a `RetryInfo`, which would say that the service itself asks for a pause. */
+/** In place of `retryAfterS`, which also makes a `RetryInfo`: that would say that the service itself asks for a pause. */
 const RETRY_HEADERS = { 'Retry-After': '1' };
 
 /**

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { failuresByReason, httpStatusOf } from '../failures/failure.js';
+import { allFailures, httpStatusOf } from '../failures/failure.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
 import type { DescriptionOptions } from './description-options.js';
 import type { Header, Headers, Response, Responses } from './open-api.js';
@@ -57,7 +57,7 @@ export class ErrorResponses {
       status: httpStatusOf(Code[code]),
       everywhere,
     }));
-    const own = Object.entries(failuresByReason)
+    const own = Object.entries(allFailures)
       // The paths of streams of requests are not described.
       .filter(([reason]) => reason !== 'REQUEST_STREAM_UNSUPPORTED')
       .map(([reason, { httpStatus }]) => ({ reason, status: httpStatus, everywhere: !OF_SOME.has(reason) }));

@@ -1,6 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { codeOf, httpStatusOf } from '../../src/failures/failure.js';
+import {
+  codeOf,
+  type FieldViolation,
+  httpStatusOf,
+  invalidFields,
+  MAX_VIOLATIONS,
+} from '../../src/failures/failure.js';
 import { Code } from '../../src/gen/google/rpc/code_pb.js';
 
 const CODES = `${import.meta.dirname}/../../../../third_party/googleapis/google/rpc/code.proto`;
@@ -30,4 +36,15 @@ describe('the code of a number', () => {
   ])('%d is %d', (number, code) => {
     expect(codeOf(number)).toBe(code);
   });
+});
+
+it('the violations of a failure are the first hundred, as often as they are read', () => {
+  function* violations(): Generator<FieldViolation> {
+    for (let index = 0; ; index += 1) yield { field: String(index), description: 'Must be a; got b.' };
+  }
+  const failure = invalidFields(violations());
+  expect(failure.violations()).toHaveLength(MAX_VIOLATIONS);
+  expect(failure.violations().map(({ field }) => field)).toEqual(
+    Array.from({ length: MAX_VIOLATIONS }, (_, index) => String(index)),
+  );
 });

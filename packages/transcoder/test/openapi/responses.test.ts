@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { failuresByReason } from '../../src/failures/failure.js';
+import { allFailures } from '../../src/failures/failure.js';
 import type { FailureFacts, Response } from '../../src/openapi.js';
 import { fulfils, library, operationOf, schemaOf, shop } from '../support/described.js';
 
@@ -62,7 +62,7 @@ describe('the successes of standard methods', () => {
 });
 
 // The paths of streams of requests are not described.
-const OWN = Object.keys(failuresByReason).filter((reason) => reason !== 'REQUEST_STREAM_UNSUPPORTED');
+const OWN = Object.keys(allFailures).filter((reason) => reason !== 'REQUEST_STREAM_UNSUPPORTED');
 
 /** The statuses of the failures of an operation. */
 const failuresOf = (of: typeof document, id: string): string[] =>
