@@ -21,6 +21,7 @@ const call = (...request: Parameters<typeof memberRequest>): Promise<HttpRespons
 interface RequestedFailure {
   readonly code: Code;
   readonly message?: string;
+  /** The reason in its ErrorInfo; with the details `retry`, the delay of its RetryInfo. */
   readonly reason?: string;
   readonly details?: FailureDetails;
 }
@@ -44,11 +45,12 @@ describe('a failure of the server', () => {
   });
 
   it.each([
-    { code: Code.UNAVAILABLE, http: 503, retry: '1', reason: 'X' },
-    { code: Code.RESOURCE_EXHAUSTED, http: 429, retry: '1', reason: 'X' },
-    { code: Code.RESOURCE_EXHAUSTED, http: 413, retry: undefined, reason: 'REQUEST_TOO_LARGE' },
-  ])('with the code $code and the reason $reason is $http', async ({ code, http, retry, reason }) => {
-    const response = await fail({ code, reason });
+    { status: 'UNAVAILABLE', http: 503, retry: '1', reason: 'X' },
+    { status: 'RESOURCE_EXHAUSTED', http: 429, retry: '1', reason: 'X' },
+    { status: 'RESOURCE_EXHAUSTED', http: 413, retry: undefined, reason: 'REQUEST_TOO_LARGE' },
+  ] as const)('with the status $status and the reason $reason is $http', async (failure) => {
+    const { status, http, retry, reason } = failure;
+    const response = await fail({ code: Code[status], reason });
     expect(response.status).toBe(http);
     expect(response.headers['retry-after']).toBe(retry);
   });
@@ -67,15 +69,16 @@ describe('a failure of the server', () => {
   });
 
   it.each([
-    { code: Code.UNAVAILABLE, http: 503, level: 'warn', reason: 'UPSTREAM_UNAVAILABLE' },
-    { code: Code.DEADLINE_EXCEEDED, http: 504, level: 'debug', reason: 'DEADLINE_EXCEEDED' },
-    { code: Code.CANCELLED, http: 499, level: 'debug', reason: 'CANCELLED' },
-    { code: Code.RESOURCE_EXHAUSTED, http: 429, level: 'warn', reason: 'OVERLOADED' },
-    { code: Code.NOT_FOUND, http: 500, level: 'error', reason: 'INTERNAL' },
-  ])(
-    'with the code $code has a fixed message if no server sent it',
-    async ({ code, http, level, reason }) => {
-      const response = await fail({ code, message: 'secret host', details: 'unanswered' });
+    { status: 'UNAVAILABLE', http: 503, level: 'warn', reason: 'UPSTREAM_UNAVAILABLE' },
+    { status: 'DEADLINE_EXCEEDED', http: 504, level: 'debug', reason: 'DEADLINE_EXCEEDED' },
+    { status: 'CANCELLED', http: 499, level: 'debug', reason: 'CANCELLED' },
+    { status: 'RESOURCE_EXHAUSTED', http: 429, level: 'warn', reason: 'OVERLOADED' },
+    // Only a server can know that something does not exist.
+    { status: 'NOT_FOUND', http: 500, level: 'error', reason: 'INTERNAL' },
+  ] as const)(
+    'with the status $status has a fixed message and is $http if no server sent it',
+    async ({ status, http, level, reason }) => {
+      const response = await fail({ code: Code[status], message: 'secret host', details: 'unanswered' });
       expect([response.status, reasonOf(response)]).toEqual([http, reason]);
       expect(response.text).not.toContain('secret');
       expect(gateway.log.filter(({ message }) => message === 'request failed').at(-1)).toMatchObject({
@@ -112,16 +115,19 @@ describe('a failure of the server', () => {
     const response = await fail({ code: Code.ABORTED, message: 'm', details: 'untyped' });
     expect(errorOf(response).details).toEqual([]);
   });
+});
 
+describe('a reply that cannot be shown', () => {
   it.each([
     {
-      why: 'the reply cannot be decoded',
+      why: 'it cannot be decoded',
       // A string that is longer than the message.
       message: Buffer.from([0x0a, 0xff]),
+      // The text of the decoder, whichever it is.
       logged: expect.not.stringContaining('to JSON') as string,
     },
     {
-      why: 'the reply has no JSON form',
+      why: 'it has no JSON form',
       message: withTime(2n ** 63n - 1n),
       logged: expect.stringContaining('to JSON') as string,
     },
