@@ -14,6 +14,10 @@ import { wrongField } from '../support/refusal.js';
 const MAX_LEVELS = 48;
 const SHOWN_CHARACTERS = 64;
 
+const GIVEN_AGAIN = 'Must be given once; got it again.';
+const IN_BODY = 'Must be given in the body; got it in the query.';
+const IN_PATH = 'Must be given in the path; got it in the query.';
+
 /** A binding of a method that echoes its request. @param body as in an HttpRule. Default: none */
 function binding(path: string, body = ''): Parameters<typeof queryParameters>[0] {
   const rule = create(HttpRuleSchema, { pattern: { case: 'post', value: path }, body });
@@ -37,7 +41,8 @@ function readParameter(parameter: QueryParameter | FieldViolation): [string, Jso
   const holder = reflect(field.parent);
   const json = field.fieldKind === 'list' ? [value] : value;
   new StrictJson(registry).readField(holder, field, json, violations);
-  for (const violation of violations) return violation;
+  const [violation] = violations;
+  if (violation !== undefined) return violation;
 
   const message = toJson(field.parent, holder.message, { alwaysEmitImplicit: true });
   const valueRead = (message as JsonObject)[field.jsonName] as JsonValue;
@@ -155,9 +160,27 @@ describe('a query', () => {
     ['struct=%7B%7D', 'a Struct has no text form', 'struct'],
     ['time.seconds=1', 'a time is a single string', 'time.seconds'],
     ['string_wrapper.value=1', 'a wrapper is a single value', 'string_wrapper.value'],
+    ['no%74hing+=1', 'the method has no field with the decoded name', 'nothing '],
+    [
+      `${'x'.repeat(100)}=1`,
+      'the method has no such field, whose name the error cuts short',
+      `${'x'.repeat(SHOWN_CHARACTERS)}…`,
+    ],
+  ])('%s is unknown, since %s', (query, _, field) => {
+    expect(wrongField(lastViolation(query))).toBe(field);
+    expect(lastViolation(query).description).toContain('Must be a known parameter');
+  });
+
+  it.each([
     ['string_value=a&string_value=b', 'a field that is not repeated takes one value', 'string_value'],
     ['string_value=a&stringValue=a', 'both names are of the same field', 'stringValue'],
     ['nested.genre=1&nested.genre=1', 'a nested field that is not repeated takes one value', 'nested.genre'],
+  ])('%s is given again, since %s', (query, _, field) => {
+    expect(wrongField(lastViolation(query))).toBe(field);
+    expect(lastViolation(query).description).toBe(GIVEN_AGAIN);
+  });
+
+  it.each([
     ['bool_value=TRUE', 'booleans are true or false', 'bool_value'],
     ['bool_value', 'an empty value is not a boolean', 'bool_value'],
     ['bool_wrapper=1', 'wrapped booleans are true or false', 'bool_wrapper'],
@@ -169,37 +192,40 @@ describe('a query', () => {
     ['bytes_value=A', 'one base64 digit encodes no byte', 'bytes_value'],
     ['genre=GENRE_NONE', 'the enum has no such value', 'genre'],
     ['genre_list=genre_poetry', 'the names of enum values are case-sensitive', 'genre_list'],
-    [
-      `${'nested.'.repeat(MAX_LEVELS)}string_value=a`,
-      'a name has at most as many levels as JSON',
-      `${'nested.'.repeat(MAX_LEVELS).slice(0, SHOWN_CHARACTERS)}…`,
-    ],
     ['time=2001-02-29T00:00:00Z', 'the calendar has no such day', 'time'],
     ['field_mask=b_c', 'the paths of a mask are in camel case', 'field_mask'],
     ['duration=1.5', 'a duration has a unit', 'duration'],
-    ['string_value=%zz', 'the escape is malformed', 'string_value'],
-    ['string_value=%ff', 'the escaped byte is not UTF-8', 'string_value'],
-    ['string_value=%ed%a0%80', 'an escaped surrogate is not UTF-8', 'string_value'],
-    ['string_value=\u00e9', 'characters beyond ASCII must be escaped', 'string_value'],
-    ['no%74hing+=1', 'the method has no field with the decoded name', 'nothing '],
-    ['%zz=1', 'the escape in the name is malformed', '%zz'],
-    [
-      `${'x'.repeat(100)}=1`,
-      'the method has no such field, whose name the error cuts short',
-      `${'x'.repeat(SHOWN_CHARACTERS)}…`,
-    ],
-  ])('%s is refused, since %s', (query, _, field) => {
+  ])('%s is no value of its field, since %s', (query, _, field) => {
     expect(wrongField(lastViolation(query))).toBe(field);
   });
 
   it.each([
-    ['string_value=a', 'all fields come in the body', binding('/v1/echo', '*')],
-    ['nothing=a', 'all fields come in the body', binding('/v1/echo', '*')],
-    ['nested.genre=1', 'the field comes in the body', binding('/v1/echo', 'nested')],
-    ['stringValue=a', 'the field comes in the path', binding('/v1/{string_value}')],
-    ['nested.genre=1', 'the nested field comes in the path', binding('/v1/{nested.genre}')],
-  ])('%s is refused, since %s', (query, _, target) => {
-    expect(parametersOf(query, target)).toEqual([expect.objectContaining({ field: query.split('=')[0] })]);
+    ['string_value=%zz', 'the escape is malformed', 'string_value'],
+    ['string_value=%ff', 'the escaped byte is not UTF-8', 'string_value'],
+    ['string_value=%ed%a0%80', 'an escaped surrogate is not UTF-8', 'string_value'],
+    ['string_value=\u00e9', 'characters beyond ASCII must be escaped', 'string_value'],
+    ['%zz=1', 'the escape in the name is malformed', '%zz'],
+  ])('%s cannot be decoded, since %s', (query, _, field) => {
+    expect(wrongField(lastViolation(query))).toBe(field);
+    expect(lastViolation(query).description).toContain('Must be percent-encoded UTF-8');
+  });
+
+  it('has names of at most as many levels as JSON', () => {
+    const name = `${'nested.'.repeat(MAX_LEVELS)}string_value`;
+    expect(lastViolation(`${name}=a`)).toEqual({
+      field: `${name.slice(0, SHOWN_CHARACTERS)}…`,
+      description: `Must have at most ${MAX_LEVELS} levels; got ${MAX_LEVELS + 1}.`,
+    });
+  });
+
+  it.each([
+    ['string_value=a', 'all fields come in the body', binding('/v1/echo', '*'), IN_BODY],
+    ['nothing=a', 'all fields come in the body', binding('/v1/echo', '*'), IN_BODY],
+    ['nested.genre=1', 'the field comes in the body', binding('/v1/echo', 'nested'), IN_BODY],
+    ['stringValue=a', 'the field comes in the path', binding('/v1/{string_value}'), IN_PATH],
+    ['nested.genre=1', 'the nested field comes in the path', binding('/v1/{nested.genre}'), IN_PATH],
+  ])('%s is refused, since %s', (query, _, target, description) => {
+    expect(parametersOf(query, target)).toEqual([{ field: query.split('=')[0], description }]);
   });
 
   it('may set the siblings of a field in the path', () => {
@@ -224,10 +250,6 @@ describe('a query', () => {
     {
       query: 'bool_value=true%E2%80%8B%0A',
       description: 'Must be true or false; got "true\\u{200b}\\u{a}".',
-    },
-    {
-      query: `${'nested.'.repeat(MAX_LEVELS)}string_value=a`,
-      description: `Must have at most ${MAX_LEVELS} levels; got ${MAX_LEVELS + 1}.`,
     },
   ])('$query is refused with what is allowed, then what came: $description', ({ query, description }) => {
     expect(lastViolation(query)).toMatchObject({ description });
