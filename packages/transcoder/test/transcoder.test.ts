@@ -1,17 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTranscoder } from '../src/transcoder.js';
 import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import {
   errorOf,
-  fieldsOf,
   httpRequest,
   reasonOf,
   type HttpRequest,
   type HttpResponse,
 } from './support/http-request.js';
-import { withRule } from './support/library-contract.js';
 import { memberRequest } from './support/member-request.js';
-import { CREATED_AT, LibraryServer, MEMBER, VISITOR } from './support/library-server.js';
+import { CREATED_AT, MEMBER } from './support/library-server.js';
 
 const JSON_TYPE = 'application/json';
 const MAX_BODY_BYTES = 65_536;
@@ -97,12 +94,12 @@ describe('a transcoder', () => {
       expect(names.map((name) => head.headers[name])).toEqual(names.map((name) => get.headers[name]));
     });
 
-    // The library answers an update with the mask as an author, and an archiving with the reason as the title.
     it.each([
       {
         method: 'PATCH',
         path: '/v1/shelves/1/books/2?update_mask=title',
         body: { title: 'T' },
+        // The library answers with the mask as an author.
         answer: { name: 'shelves/1/books/2', title: 'T', authors: [{ name: 'title' }] },
       },
       { method: 'DELETE', path: '/v1/shelves/1/books/2', body: undefined, answer: {} },
@@ -110,6 +107,7 @@ describe('a transcoder', () => {
         method: 'POST',
         path: '/v1/shelves/1/books/2:archive',
         body: undefined,
+        // The library answers with the reason, which the request lacks, as the title.
         answer: { name: 'shelves/1/books/2', title: '', authors: [] },
       },
       { method: 'POST', path: '/v1/echo/time', body: `"${CREATED_AT}"`, answer: CREATED_AT },
@@ -212,189 +210,4 @@ describe('a transcoder', () => {
       expect((await send({ method: 'PUT', path: '/v1/shelves/1/books/2', headers })).status).toBe(405);
     });
   });
-
-  describe('an invalid request', () => {
-    interface Wrong {
-      readonly why: string;
-      readonly method: string;
-      readonly path: string;
-      readonly headers?: Record<string, string | string[]>;
-      readonly body?: string;
-      readonly http: number;
-      readonly reason: string;
-      readonly fields: string[];
-      /** The `Accept-Encoding` of the response. Default: none. */
-      readonly acceptedCoding?: string;
-    }
-    const malformed = { http: 400, reason: 'REQUEST_MALFORMED', fields: [] };
-    const tooLarge = { http: 413, reason: 'REQUEST_TOO_LARGE', fields: [] };
-    const unsupported = { http: 415, reason: 'CONTENT_TYPE_UNSUPPORTED', fields: [] };
-    const get = { ...malformed, method: 'GET' };
-    const create = { method: 'POST', path: '/v1/shelves', body: '{}' };
-    const book = '/v1/shelves/1/books/2';
-    const wrong: Wrong[] = [
-      { why: 'a parameter is unknown', ...get, path: '/v1/shelves/1?a=1', fields: ['a'] },
-      {
-        why: 'the timeout is not a number',
-        ...get,
-        path: '/v1/shelves/1',
-        headers: { 'request-timeout': 'x' },
-        fields: ['request-timeout'],
-      },
-      {
-        why: 'the idempotency key is not ASCII',
-        ...malformed,
-        ...create,
-        headers: { 'idempotency-key': '\u00ff' },
-        fields: ['idempotency-key'],
-      },
-      { why: 'the method takes no body', ...malformed, method: 'DELETE', path: book, body: '{}' },
-      { why: 'the body is missing', ...malformed, method: 'POST', path: '/v1/shelves' },
-      { why: 'the body is not JSON', ...malformed, ...create, body: '{' },
-      {
-        why: 'a key is repeated',
-        ...malformed,
-        ...create,
-        body: '{"createdAt":null,"createdAt":null}',
-        fields: ['shelf.created_at'],
-      },
-      {
-        why: 'one field has the wrong type and another a wrong value',
-        ...malformed,
-        ...create,
-        path: '/v1/echo/deep/a',
-        body: '{"stringValue":1,"int32Value":3000000000}',
-        fields: ['string_value', 'int32_value'],
-      },
-      { why: 'the body is too large', ...tooLarge, ...create, body: ' '.repeat(MAX_BODY_BYTES + 1) },
-      {
-        why: 'the body is too large in chunks',
-        ...tooLarge,
-        ...create,
-        headers: { 'transfer-encoding': 'chunked' },
-        body: ' '.repeat(MAX_BODY_BYTES + 1),
-      },
-      ...['gzip', ''].map((coding) => ({
-        why: `the content coding is "${coding}"`,
-        ...unsupported,
-        ...create,
-        headers: { 'content-encoding': coding },
-        acceptedCoding: 'identity',
-      })),
-      {
-        why: 'the content type is repeated',
-        ...unsupported,
-        ...create,
-        headers: { 'content-type': [JSON_TYPE, 'text/plain'] },
-      },
-      {
-        why: 'the type of a PATCH is not JSON',
-        ...unsupported,
-        method: 'PATCH',
-        path: book,
-        headers: { 'content-type': 'text/json' },
-        body: '{}',
-      },
-    ];
-    const sendWrong = (
-      { method, path, headers, body }: Wrong,
-      authorization: object,
-    ): Promise<HttpResponse> =>
-      send({
-        method,
-        path,
-        headers: { 'content-type': JSON_TYPE, ...headers, ...authorization },
-        ...(body === undefined ? {} : { body }),
-      });
-
-    it.each(wrong)('is $http $reason if $why', async (request) => {
-      const response = await sendWrong(request, { authorization: MEMBER });
-      expect(response.status).toBe(request.http);
-      expect(response.headers['cache-control']).toBe('no-store');
-      const { 'accept-post': post, 'accept-patch': patch } = response.headers;
-      const isPatch = request.method === 'PATCH';
-      const acceptedType = request.http === 415 ? JSON_TYPE : undefined;
-      expect([post, patch]).toEqual(isPatch ? [undefined, acceptedType] : [acceptedType, undefined]);
-      expect(response.headers['accept-encoding']).toBe(request.acceptedCoding);
-      expect(errorOf(response)).toMatchObject({
-        code: request.http,
-        details: expect.arrayContaining([
-          {
-            '@type': 'type.googleapis.com/google.rpc.RequestInfo',
-            requestId: response.headers['x-request-id'],
-          },
-        ]) as unknown,
-      });
-      expect(reasonOf(response)).toBe(request.reason);
-      expect(fieldsOf(response)).toEqual(request.fields);
-    });
-
-    const wrongFields = wrong.filter(({ fields }) => fields.length > 0);
-    it.each(wrongFields)('names the wrong fields in its message if $why', async (request) => {
-      const response = await sendWrong(request, { authorization: MEMBER });
-      expect(errorOf(response).message).toContain(request.fields.join(', '));
-    });
-
-    it('names no field in its message if the name of the wrong one is empty', async () => {
-      const response = await send({ path: '/v1/shelves/1?=1', headers: { authorization: MEMBER } });
-      expect(fieldsOf(response)).toEqual(['']);
-      expect(errorOf(response).message).toBe('The request is not valid.');
-    });
-
-    it('is 403 for a client without permission, which does not learn what else is wrong', async () => {
-      const headers = { authorization: VISITOR, 'content-type': JSON_TYPE };
-      const response = await send({ method: 'POST', path: '/v1/shelves', headers, body: '{"x":1}' });
-      expect(response).toMatchObject({
-        status: 403,
-        headers: {
-          'www-authenticate': 'Bearer realm="library", error="insufficient_scope", scope="books:write"',
-        },
-      });
-      expect(errorOf(response).details).toEqual([errorInfo('SCOPE_MISSING', { scope: 'books:write' })]);
-    });
-
-    it.each(wrong)(
-      'is 401 for an unauthenticated client, which does not learn that $why',
-      async (request) => {
-        const response = await sendWrong(request, {});
-        expect(response).toMatchObject({
-          status: 401,
-          headers: { 'www-authenticate': 'Bearer realm="library"' },
-        });
-        expect(errorOf(response).details).toEqual([errorInfo('TOKEN_MISSING')]);
-      },
-    );
-  });
 });
-
-describe('what is left out of a contract', () => {
-  it('is in its list, with one warning per item in the log', () => {
-    const pattern = { case: 'get', value: '/a' } as const;
-    const warnings: unknown[] = [];
-    const warn = (fields: object, message: string): void => void warnings.push({ ...fields, message });
-    const { skipped } = createTranscoder({
-      descriptorSet: withRule('HoldBody', {
-        pattern,
-        additionalBindings: [{ pattern }, { pattern: { case: 'get', value: '/**/**' } }],
-      }),
-      rules: [{ selector: 'library.v1.Unsupported.Stream', get: '/v1/stream' }],
-      upstream: new LibraryServer(),
-      unsupported: 'skip',
-      log: { debug: ignore, info: ignore, warn, error: ignore },
-    });
-    expect(skipped).toEqual([
-      'library.v1.Unsupported.Stream: the upstream serves no streams.',
-      'library.v1.Unsupported.HoldBody: the path template "/**/**" has "**" twice.',
-      'library.v1.Unsupported.HoldBody: GET /a is bound to library.v1.Unsupported.HoldBody, which comes first.',
-    ]);
-    expect(warnings).toEqual(skipped.map((reason) => ({ reason, message: 'method skipped' })));
-  });
-});
-
-/** The detail of an error that tells its reason. */
-function errorInfo(reason: string, metadata?: Record<string, string>): object {
-  const type = 'type.googleapis.com/google.rpc.ErrorInfo';
-  return { '@type': type, reason, domain: 'library.v1', metadata };
-}
-
-const ignore = (): void => undefined;
