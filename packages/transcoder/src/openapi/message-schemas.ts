@@ -116,16 +116,18 @@ export class MessageSchemas {
     return fields.filter((field) => this.#parts.facts(field).present === true);
   }
 
+  /** The schema of a message or a field, without what is elsewhere. */
   #schemaOf(content: DescMessage | DescField, form: Form, elsewhere: Elsewhere): Schema {
     const message = content.kind === 'message' ? content : content.message;
     if (message !== undefined && elsewhere.length > 0) return this.#object(message, form, elsewhere);
     return content.kind === 'message' ? this.message(content, form) : this.field(content, form);
   }
 
+  /** The example of a message or a field without what is elsewhere, if there is any, and the name for it. */
   #exampleOf(content: DescMessage | DescField, form: Form, elsewhere: Elsewhere) {
     const message = content.kind === 'message' ? content : content.message;
     const { name } = message ?? content;
-    const ofFields = message && this.#example(message.fields, form, elsewhere);
+    const ofFields = message && this.#exampleOfFields(message.fields, form, elsewhere);
     // The example of a whole field does not fit if a part of it is elsewhere.
     const isWholeField = content.kind === 'field' && elsewhere.length === 0;
     const example = isWholeField ? this.#parts.facts(content).example : undefined;
@@ -136,7 +138,7 @@ export class MessageSchemas {
    * The examples of the fields; for a request, without the fields that the service assigns, or of which a part is elsewhere.
    * Undefined if there are none.
    */
-  #example(fields: readonly DescField[], form: Form, elsewhere: Elsewhere): JsonObject | undefined {
+  #exampleOfFields(fields: readonly DescField[], form: Form, elsewhere: Elsewhere): JsonObject | undefined {
     const examples = fields
       .filter((field) => form !== 'sent' || !isOutputOnly(field))
       .filter((field) => elsewhereIn(field, elsewhere).length === 0)
@@ -145,13 +147,14 @@ export class MessageSchemas {
     return examples.length === 0 ? undefined : (Object.fromEntries(examples) as JsonObject);
   }
 
+  /** The schema of a message as an object of its fields. */
   #object(message: DescMessage, form: Form, elsewhere: Elsewhere = []): Schema {
     const { comments, json } = this.#parts;
     const isHere = (field: DescField): boolean => !isElsewhere(field, elsewhere);
     const fields = message.fields.filter(isHere);
     const namesOf = (some: readonly DescField[]): string[] => some.map((field) => this.nameOf(field));
     const required = namesOf(fields.filter((field) => this.#isPresent(field, form)));
-    const example = this.#example(fields, form, elsewhere);
+    const example = this.#exampleOfFields(fields, form, elsewhere);
     return {
       type: 'object',
       ...descriptionKeyword(`${comments.text(message)}${form === 'created' ? IF_DRY_RUN : ''}`),
@@ -178,6 +181,7 @@ export class MessageSchemas {
     };
   }
 
+  /** The schema of a field that is not repeated, or of one item or value of a repeated or map field. */
   #single(field: DescField, form: Form): Schema {
     if (field.message !== undefined) return this.message(field.message, form);
     const { enum: type } = field;
