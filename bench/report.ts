@@ -14,7 +14,7 @@ import {
 import { describeSteadiness, requireSteady } from './machine.js';
 import { CALLERS } from './rounds.js';
 import { rowNamed, rowOf, type Run } from './run.js';
-import { costName, COSTS, growthName, hopName, HOPS, NOT_CACHED } from './scenarios.js';
+import { costName, COSTS, growthName, hopName, HOPS, NOT_CACHED, type Protocol } from './scenarios.js';
 import { table } from './table.js';
 
 const NONE = '–';
@@ -131,7 +131,7 @@ function hops(run: Run): string {
 /** The part that shows what each choice of an operator costs. */
 function costs(run: Run): string {
   const [usual, ...changes] = COSTS;
-  const cells = (protocol: 'gRPC' | 'REST', cost: (typeof COSTS)[number]): string[] => {
+  const cells = (protocol: Protocol, cost: (typeof COSTS)[number]): string[] => {
     const row = rowNamed(run, costName(protocol, cost));
     return [cell(row, 'serverCpuMs'), ratioTo(rowNamed(run, costName(protocol, usual)), row)];
   };

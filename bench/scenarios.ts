@@ -1,4 +1,4 @@
-import { CONTENDERS, KINDS, scenarioName } from './contenders.js';
+import { type Contender, CONTENDERS, type Kind, KINDS, scenarioName } from './contenders.js';
 import type { Operation, Pick, Wire } from './load/load.js';
 import type { Scale } from './scale.js';
 import type { TargetName } from './testbed.js';
@@ -12,11 +12,15 @@ export interface Scenario {
   readonly pick: Pick;
 }
 
-/** Both protocols, each with the prefix of its scenarios' names. */
+/** A protocol, as the names of scenarios have it. */
+export type Protocol = 'gRPC' | 'REST';
+
 const PROTOCOLS = [
   ['gRPC', 'grpc'],
   ['REST', 'http'],
-] as const satisfies readonly [string, Wire][];
+] as const satisfies readonly [Protocol, Wire][];
+
+const OPERATIONS = ['get', 'create'] as const satisfies readonly Operation[];
 
 /** The last row of the cost table, whose gets request no route twice, and so fill the caches. */
 export const NOT_CACHED = {
@@ -59,59 +63,74 @@ export const HOPS = [
   { title: 'Its metrics and log lines: the whole', target: 'gateway' },
 ] as const satisfies readonly { title: string; target: TargetName }[];
 
-/** The name of the scenario for one of the `HOPS`. */
-export function hopName({ target }: Readonly<Record<'target', string>>): string {
-  return `REST get, built up: ${target}`;
-}
-
-/** The name of the scenario for one of the `COSTS`, over gRPC or REST. */
-export function costName(protocol: 'gRPC' | 'REST', { name }: Readonly<Record<'name', string>>): string {
-  return `${protocol} get, ${name}`;
-}
-
 /**
  * The scenarios, in groups that are compared with each other.
  *
  * @param targets the running targets; scenarios of other targets are left out
  */
 export function scenarios({ growth }: Scale, targets: ReadonlySet<TargetName>): Scenario[][] {
-  const sideBySide = KINDS.map((kind) =>
-    CONTENDERS.flatMap((contender) => {
-      const target = contender.targets[kind.name];
-      if (target === undefined) return [];
-      const { wire } = kind;
-      const plain = target === 'echo' ? 'echo' : kind.operation;
-      const operation = kind.operation === 'create' ? (contender.creates ?? plain) : plain;
-      return [{ name: scenarioName(kind, contender), target, wire, operation, pick: 'uniform' } as const];
-    }),
-  );
-  const groups: Scenario[][] = [
-    ...sideBySide,
-    ...PROTOCOLS.map(([protocol, wire]) =>
-      COSTS.map((cost) => {
-        const { target } = cost;
-        const pick = target === 'cold' ? 'once' : 'hot';
-        return { name: costName(protocol, cost), target, wire, operation: 'get', pick } as const;
-      }),
-    ),
-    HOPS.map((hop) => ({
-      name: hopName(hop),
-      target: hop.target,
-      wire: 'http' as const,
-      operation: 'get' as const,
-      pick: 'hot' as const,
-    })),
-    ...(['get', 'create'] as const).map((operation) =>
-      growth.map((stored) => ({
-        name: growthName(operation, stored),
-        target: `stored${stored}` as const,
-        wire: 'grpc' as const,
-        operation,
-        pick: 'thousand' as const,
-      })),
-    ),
+  const groups = [
+    ...KINDS.map(contenderScenarios),
+    ...PROTOCOLS.map(([protocol, wire]) => costScenarios(protocol, wire)),
+    hopScenarios(),
+    ...OPERATIONS.map((operation) => growthScenarios(operation, growth)),
   ];
   return groups.map((group) => group.filter(({ target }) => targets.has(target)));
+}
+
+function contenderScenarios(kind: Kind): Scenario[] {
+  return CONTENDERS.flatMap((contender) => {
+    const target = contender.targets[kind.name];
+    if (target === undefined) return [];
+    const operation = operationFor(kind, contender, target);
+    return [{ name: scenarioName(kind, contender), target, wire: kind.wire, operation, pick: 'uniform' }];
+  });
+}
+
+/** What is requested of a contender: the bare echo server only echoes, and a contender may have creates of its own. */
+function operationFor(kind: Kind, contender: Contender, target: TargetName): Operation {
+  if (target === 'echo') return 'echo';
+  return kind.operation === 'create' ? (contender.creates ?? 'create') : kind.operation;
+}
+
+function costScenarios(protocol: Protocol, wire: Wire): Scenario[] {
+  return COSTS.map((cost) => ({
+    name: costName(protocol, cost),
+    target: cost.target,
+    wire,
+    operation: 'get',
+    pick: cost === NOT_CACHED ? 'once' : 'hot',
+  }));
+}
+
+function hopScenarios(): Scenario[] {
+  return HOPS.map((hop) => ({
+    name: hopName(hop),
+    target: hop.target,
+    wire: 'http',
+    operation: 'get',
+    pick: 'hot',
+  }));
+}
+
+function growthScenarios(operation: 'get' | 'create', growth: Scale['growth']): Scenario[] {
+  return growth.map((stored) => ({
+    name: growthName(operation, stored),
+    target: `stored${stored}`,
+    wire: 'grpc',
+    operation,
+    pick: 'thousand',
+  }));
+}
+
+/** The name of the scenario for one of the `COSTS`. */
+export function costName(protocol: Protocol, { name }: { readonly name: string }): string {
+  return `${protocol} get, ${name}`;
+}
+
+/** The name of the scenario for one of the `HOPS`. */
+export function hopName({ target }: { readonly target: TargetName }): string {
+  return `REST get, built up: ${target}`;
 }
 
 /** The name of the scenario that gets or creates routes among this many stored ones, without the cache. */

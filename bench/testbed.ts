@@ -8,7 +8,8 @@ import type { Server, Servers } from './servers.js';
  * - `uncached`: the same without its cache, so that every get is part of a query
  * - `gateway`: a separate gateway and its gRPC server, connected by TCP
  * - `go`, `go with a cache`, `fastify`, `tutorial`, `tutorial gateway`: the peers
- * - `echo`, `node:http`, `express`, `hop`: the bare servers
+ * - `echo`, `node:http`, `express`: the bare servers
+ * - `hop`: Express's router with a plain grpc-js call, in front of the bare echo
  * - `transcoder hop`, `upstream hop`, `quiet gateway hop`, `gateway hop`: more and more of a separate gateway, each in front
  *   of the bare echo: the transcoder; `grpcUpstream`, too; the gateway without metrics and log lines; the gateway
  * - `quiet server`: the gateway in front of a gRPC server without metrics and log lines
@@ -43,7 +44,7 @@ export type TargetName =
   | `other ${Compared}`
   | `stored${number}`;
 
-/** The targets that are also measured side by side. */
+/** The targets that a comparison of two versions measures, of each version. */
 export type Compared = 'service' | 'cold' | 'gateway';
 
 /** A server under test and its database. */
@@ -57,7 +58,7 @@ export interface Target extends Server {
 /**
  * Fills the databases and starts every server.
  *
- * @param goBinary path of the Go peer's binary; default: the Go peer is not measured
+ * @param goBinary path of the Go peer's binary; undefined: the Go peer is not measured
  */
 export async function openTestbed(
   { routes, growth }: Scale,
@@ -71,10 +72,13 @@ export async function openTestbed(
     testbed.set(name, { ...server, databaseUrl: main, routes });
   };
   const service = (settings = {}): Promise<Server> => servers.service({ DATABASE_URL: main, ...settings });
+
+  // The service.
   add('service', await service());
   add('uncached', await service({ ROUTE_CACHE_MIB: '0' }));
   add('gateway', await servers.apart({ DATABASE_URL: main }));
 
+  // The peers.
   add('fastify', await servers.peer('fastify', main));
   const tutorial = await servers.peer('tutorial-server', main);
   add('tutorial', tutorial);
@@ -83,35 +87,42 @@ export async function openTestbed(
     add('go', await servers.goPeer(goBinary, main));
     add('go with a cache', await servers.goPeer(goBinary, main, ['-cache']));
   }
+
+  // The bare servers.
   const echo = await servers.bare('grpc-echo');
   add('echo', echo);
   add('node:http', await servers.bare('node-http'));
   add('express', await servers.bare('express-app'));
-  add('hop', await servers.bare('grpc-hop', [echo.grpc ?? ''], [echo]));
-  add('transcoder hop', await servers.bare('transcoder-hop', [echo.grpc ?? ''], [echo]));
-  add('upstream hop', await servers.bare('upstream-hop', [echo.grpc ?? ''], [echo]));
-  const gatewayOf = ({ grpc = '' }: Server): Record<string, string> => ({
-    ROLE: 'gateway',
-    GRPC_UPSTREAM: grpc,
-  });
-  const quiet = { OPS_ADDRESS: 'off', ACCESS_LOG: 'failures' };
-  add('quiet gateway hop', await servers.service({ ...gatewayOf(echo), ...quiet }, [echo]));
-  add('gateway hop', await servers.service(gatewayOf(echo), [echo]));
-  const quietServer = await service({ ROLE: 'grpc', ...quiet });
-  add('quiet server', await servers.service(gatewayOf(quietServer), [quietServer]));
 
+  // The hops.
+  for (const [name, program] of [
+    ['hop', 'grpc-hop'],
+    ['transcoder hop', 'transcoder-hop'],
+    ['upstream hop', 'upstream-hop'],
+  ] as const)
+    add(name, await servers.bare(program, [echo.grpc ?? ''], [echo]));
+  const gateway = (server: Server, settings = {}): Promise<Server> =>
+    servers.service({ ROLE: 'gateway', GRPC_UPSTREAM: server.grpc ?? '', ...settings }, [server]);
+  const quiet = { OPS_ADDRESS: 'off', ACCESS_LOG: 'failures' };
+  add('quiet gateway hop', await gateway(echo, quiet));
+  add('gateway hop', await gateway(echo));
+  add('quiet server', await gateway(await service({ ROLE: 'grpc', ...quiet })));
+
+  // The costs.
   const sink = await servers.bare('otlp-sink');
   add('alone', await service());
   add('unmetered', await service({ OPS_ADDRESS: 'off' }));
   add('unlogged', await service({ ACCESS_LOG: 'failures' }));
   add('traced', await service({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://${sink.http ?? ''}` }));
 
+  // Growth.
+  const largest = growth.at(-1);
   for (const stored of growth) {
     const databaseUrl = await database.createDatabase(stored);
     const settings = { DATABASE_URL: databaseUrl };
     const uncached = await servers.service({ ...settings, ROLE: 'grpc', ROUTE_CACHE_MIB: '0' });
     testbed.set(`stored${stored}`, { ...uncached, databaseUrl, routes: stored });
-    if (stored === growth.at(-1))
+    if (stored === largest)
       testbed.set('cold', { ...(await servers.service(settings)), databaseUrl, routes: stored });
   }
   return testbed;

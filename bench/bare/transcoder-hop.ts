@@ -6,7 +6,7 @@ import { announce } from './announce.js';
 import { ECHO_METHOD } from './echo-method.js';
 
 /**
- * The transcoder on `node:http`, in front of the plainest upstream: for each call, one of a grpc-js client, without a
+ * The transcoder on `node:http`, in front of the plainest upstream: a grpc-js client that makes each call, without a
  * deadline, to the echo server at the address in the argument.
  */
 const client = new Client(process.argv[2] ?? '', credentials.createInsecure(), {
