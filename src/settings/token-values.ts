@@ -1,8 +1,12 @@
+import { isUtf8 } from 'node:buffer';
 import type { NamedClaim } from '../auth/claims.js';
 import { contentOf, type Kind, listOf, membersOf, textLike, unusableValue } from './kinds.js';
 
-/** A plain name, or a JSON Pointer (RFC 6901, section 3), whose names may hold anything: 1 to 255 characters. */
-const CLAIM_NAME = /^(?!.{256})(?:[^\s/][^\s]*|(?:\/(?:[^~/]|~[01])*)+)$/su;
+const PLAIN_NAME = /[^\s/]\S*/u;
+/** RFC 6901, section 3. Its names may hold anything; of a list of claims, all but a comma. */
+const POINTER = /(?:\/(?:[^~/]|~[01])*)+/u;
+/** Of 1 to 255 characters. */
+const CLAIM_NAME = new RegExp(`^(?!.{256})(?:${PLAIN_NAME.source}|${POINTER.source})$`, 'su');
 const CLAIM_FORM =
   'a name without white space, or a JSON Pointer such as /resource_access/registry/roles, of at most 255 characters';
 const claimNames = listOf(
@@ -43,10 +47,16 @@ const MAX_SECRETS = 16;
 
 /** An HMAC secret, which is not shown. */
 export const secret: Kind<string> = (text) => {
-  const bytes = Buffer.byteLength(text);
-  if (bytes < SECRET_MIN_BYTES) throw new Error(`must be at least ${SECRET_MIN_BYTES} bytes; got ${bytes}.`);
+  requireLength('', text);
   return text;
 };
+
+/** @param what begins the sentence that the error has */
+function requireLength(what: string, text: string): void {
+  const bytes = Buffer.byteLength(text);
+  if (bytes < SECRET_MIN_BYTES)
+    throw new Error(`${what}must be at least ${SECRET_MIN_BYTES} bytes; got ${bytes}.`);
+}
 
 /** The name of a file of secrets. */
 export const secretFile: Kind<string> = (name) => {
@@ -63,16 +73,14 @@ export const secretFile: Kind<string> = (name) => {
  * The HMAC secrets in the content of a file: one per line, in UTF-8, without leading or trailing whitespace. Empty
  * lines are ignored. The first secret signs, all of them verify.
  *
- * @throws Error with one sentence, which holds no secret, unless there are 1 to 16 of at least 32 bytes each
+ * @throws Error with one sentence, which holds no secret, unless there are 1 to 16 of at least 32 bytes each, in UTF-8
  */
 export function secretsIn(content: Buffer): string[] {
+  // Otherwise, all bytes that are not UTF-8 would become the same character.
+  if (!isUtf8(content)) throw new Error('It must be in UTF-8.');
   const lines = content.toString().split('\n');
   const secrets = lines.map((line) => line.trim()).filter((line) => line !== '');
-  const short = secrets.findIndex((line) => Buffer.byteLength(line) < SECRET_MIN_BYTES);
-  if (short >= 0)
-    throw new Error(
-      `Secret ${short + 1} must be at least ${SECRET_MIN_BYTES} bytes; got ${Buffer.byteLength(secrets[short] ?? '')}.`,
-    );
+  for (const [index, line] of secrets.entries()) requireLength(`Secret ${index + 1} `, line);
   if (secrets.length >= 1 && secrets.length <= MAX_SECRETS) return secrets;
   throw new Error(`It must hold 1 to ${MAX_SECRETS} secrets, one a line; got ${secrets.length}.`);
 }

@@ -32,9 +32,9 @@ afterAll(() => {
 });
 
 /** A file that holds this text. */
-function fileOf(text: string): string {
+function fileOf(content: string | Buffer): string {
   const file = join(folder, randomUUID());
-  writeFileSync(file, text);
+  writeFileSync(file, content);
   return file;
 }
 
@@ -371,8 +371,9 @@ describe('invalid settings', () => {
     ['no secret', '\n \n', 'It must hold 1 to 16 secrets, one a line; got 0.'],
     ['17 secrets', `${SECRET}\n`.repeat(17), 'It must hold 1 to 16 secrets, one a line; got 17.'],
     ['a short secret', `${SECRET}\n\nhush\n`, 'Secret 2 must be at least 32 bytes; got 4.'],
-  ])('such as a JWT_SECRET_FILE with %s are reported without their value', (_, text, problem) => {
-    const env = { JWT_SECRET_FILE: fileOf(text), ...PARTIES, ...SQLITE };
+    ['random bytes', Buffer.alloc(64, 0xe9), 'It must be in UTF-8.'],
+  ])('such as a JWT_SECRET_FILE with %s are reported without their value', (_, content, problem) => {
+    const env = { JWT_SECRET_FILE: fileOf(content), ...PARTIES, ...SQLITE };
     expect(problemsOf(env)).toEqual([`JWT_SECRET_FILE names a file that cannot be used. ${problem}`]);
   });
 
