@@ -73,7 +73,7 @@ describe('a token is refused, whatever its signature, when', () => {
     ['its kid names a key of another type', RSA.privateKey, { alg: 'RS256', kid: 'ec' }, UNUSABLE_KID],
     ['its kid names a key for another alg', RSA.privateKey, { alg: 'RS512', kid: 'rs256' }, UNUSABLE_KID],
     ['its kid names a key for another curve', P_256.privateKey, { alg: 'ES384', kid: 'ec' }, UNUSABLE_KID],
-    ['its kid names two keys', RSA.privateKey, { alg: 'RS256', kid: 'twice' }, UNUSABLE_KID],
+    ['its kid names two keys for its alg', RSA.privateKey, { alg: 'RS256', kid: 'twice' }, UNUSABLE_KID],
     [
       'its kid is a property name of JavaScript objects',
       RSA.privateKey,
@@ -88,13 +88,13 @@ describe('a token is refused, whatever its signature, when', () => {
       jwk(RSA.publicKey, { kid: 'rs256', alg: 'RS256' }),
       jwk(RSA.publicKey, { kid: 'twice' }),
       jwk(P_256.publicKey, { kid: 'twice' }),
-      jwk(RSA.publicKey, { kid: 'twice' }),
+      jwk(NEXT_RSA.publicKey, { kid: 'twice' }),
     );
     expect(await issuer.judge(key, header)).toMatchObject({ ok: false, reason: 'TOKEN_INVALID', message });
   });
 });
 
-/** Keys that can verify no token with RS256, by what is wrong with them. */
+/** Keys that can verify no token, by what is wrong with them. */
 const UNFIT: readonly (readonly [string, JsonWebKey])[] = [
   ['is for encryption', jwk(NEXT_RSA.publicKey, { use: 'enc' })],
   ['may only wrap keys', jwk(NEXT_RSA.publicKey, { kid: 'wrap', key_ops: ['wrapKey', 'unwrapKey'] })],
@@ -122,6 +122,7 @@ describe('a token without kid', () => {
     const issuer = await TestIssuer.start(unfit, EC_JWK);
     const refusal = { reason: 'TOKEN_INVALID', message: NONE_FITS };
     expect(await issuer.judge(NEXT_RSA.privateKey, { alg: 'RS256' })).toMatchObject(refusal);
+    // Beside it, a key that fits is the only one.
     await issuer.replaceKeys(unfit, jwk(RSA.publicKey, {}));
     expect(await issuer.judge(RSA.privateKey, { alg: 'RS256' })).toMatchObject({ ok: true });
   });
@@ -135,7 +136,7 @@ describe('a token without kid', () => {
     expect(await issuer.judge(P_256.privateKey, { alg: 'ES256' })).toMatchObject({ ok: true });
   });
 
-  it('is the only one that a key without kid verifies', async () => {
+  it('is verified by a key without kid, which verifies no token with one', async () => {
     const issuer = await TestIssuer.start({ ...jwk(RSA.publicKey, {}), kid: null });
     for (const kid of ['rsa', 'undefined', 'null', ''])
       expect(await issuer.judge(RSA.privateKey, { alg: 'RS256', kid })).toMatchObject({

@@ -26,22 +26,25 @@ describe('the client', () => {
   });
 
   it('renews a token once when it expires, and completes the call', async () => {
-    let lateMs = 0;
-    const { grpcAddress } = await runningService({ dependencies: { now: () => Date.now() + lateMs } });
-    const asked: (string | undefined)[] = [];
-    let kept = tokenFor({ exp: Math.floor(Date.now() / 1_000) + 60 });
-    const first = kept;
+    let clockAheadMs = 0;
+    const { grpcAddress } = await runningService({
+      dependencies: { now: () => Date.now() + clockAheadMs },
+    });
+    const expiring = tokenFor({ exp: Math.floor(Date.now() / 1_000) + 60 });
+    let current = expiring;
+    const refusals: (string | undefined)[] = [];
     const token = (refused?: string): string => {
-      asked.push(refused);
-      kept = kept === refused ? tokenFor() : kept;
-      return kept;
+      refusals.push(refused);
+      if (refused === current) current = tokenFor();
+      return current;
     };
     const client = routeClient(grpcAddress, { token });
     await client.createRoute(DEFINITION);
-    lateMs = 70_000;
+    clockAheadMs = 70_000;
     const { id } = await client.createRoute(DEFINITION);
     await client.getRoute(id);
-    expect(asked).toEqual([undefined, undefined, first, undefined]);
+    // Each call asks once, and the second call once more, with the token that was refused.
+    expect(refusals).toEqual([undefined, undefined, expiring, undefined]);
   });
 
   it('retries after the delay that an overloaded service requests, and succeeds', async () => {
@@ -50,6 +53,7 @@ describe('the client', () => {
     const started = performance.now();
     const routes = await Promise.all([client.createRoute(DEFINITION), client.createRoute(DEFINITION)]);
     expect(new Set(routes.map(({ id }) => id)).size).toBe(2);
+    // The service requests 1 s. Timers may be early by some milliseconds.
     expect(performance.now() - started).toBeGreaterThan(990);
     expect(JSON.stringify(log)).toContain('OVERLOADED');
   });

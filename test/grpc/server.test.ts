@@ -14,6 +14,7 @@ import { callRaw, frameMessage } from '../support/http2-call.js';
 import { errorInfoOf, richErrorOfReply } from '../support/rich-error.js';
 import { ECHO, startTestServer, type TestServer } from '../support/test-grpc-server.js';
 
+/** A new one for each test, which is closed at the test's end. */
 let server: TestServer;
 
 beforeEach(async () => {
@@ -96,26 +97,26 @@ describe('health', () => {
     client.close();
   });
 
-  function check(service: string): Promise<unknown> {
+  function check(service: string): Promise<{ readonly error: status } | { readonly serving: ServingStatus }> {
     return new Promise((done) =>
       client.check({ service }, (error, response) => {
-        done(error?.code ?? response.status);
+        done(error === null ? { serving: response.status } : { error: error.code });
       }),
     );
   }
 
-  it.each(['', 'test.Service'])('follows the store: "%s"', async (service) => {
-    await expect(check(service)).resolves.toBe(ServingStatus.NOT_SERVING);
+  it.each(['', 'test.Service'])('is what it was set to: "%s"', async (service) => {
+    await expect(check(service)).resolves.toEqual({ serving: ServingStatus.NOT_SERVING });
     server.health.setServing(true);
-    await expect(check(service)).resolves.toBe(ServingStatus.SERVING);
+    await expect(check(service)).resolves.toEqual({ serving: ServingStatus.SERVING });
     server.health.setServing(false);
-    await expect(check(service)).resolves.toBe(ServingStatus.NOT_SERVING);
+    await expect(check(service)).resolves.toEqual({ serving: ServingStatus.NOT_SERVING });
   });
 
   it.each(['constructor', '__proto__', 'routing.v1', 'routing.v1.RouteService.x'])(
     'is NOT_FOUND for the unknown service "%s"',
     async (service) => {
-      await expect(check(service)).resolves.toBe(status.NOT_FOUND);
+      await expect(check(service)).resolves.toEqual({ error: status.NOT_FOUND });
     },
   );
 

@@ -7,8 +7,8 @@ import type { SqlDialect } from '../route-sql.js';
 export type EngineName = Database['engine'];
 
 /**
- * The least time that a statement of a call waits while somebody locks the whole table, in seconds; for a row, it waits for
- * one second. An engine whose errors do not tell the two apart must keep to this.
+ * How long a statement of a call waits for a lock on the whole table, at least, in seconds. For a lock on a row, it waits for
+ * one second. An engine whose errors do not tell the two locks apart must wait for this long: the time then tells them.
  */
 export const MIN_TABLE_WAIT_S = 3;
 
@@ -22,6 +22,9 @@ export interface CallTimes {
    */
   readonly silenceMs: number;
 }
+
+/** What Knex returns for a statement written as text, which is the driver's own. */
+type RawAnswer = unknown;
 
 /** All that differs between databases, but for their errors (`EngineErrors`) and the migrations. */
 export interface Engine<Location extends Database = Database> extends SqlDialect {
@@ -37,25 +40,21 @@ export interface Engine<Location extends Database = Database> extends SqlDialect
   /** Completes its files; called before the connections are closed. */
   prepareClose(knex: Knex): Promise<void>;
 
-  /** Commits, and leaves the connection as it was. */
+  /** The statement that commits, and leaves the connection as it was before the transaction. */
   readonly commit: string;
-  /** An `UPDATE` that passes over a row whose new unique value another row holds. */
+  /** How an `UPDATE` begins that passes over a row whose new unique value another row holds. */
   readonly updateWherePossible: string;
+
   /**
    * Requires that an `INSERT` was committed.
    *
-   * @param answer what Knex returns for it
    * @throws UnfitSession when it was not: its connection must then be discarded
    */
-  requireCommitted(answer: unknown): void;
-  /**
-   * Whether an `INSERT` stored all of its `rows` rows, rather than leaving some out.
-   *
-   * @param answer what Knex returns for it
-   */
-  hasStoredAll(answer: unknown, rows: number): boolean;
-  /** @param answer what Knex returns for a `SELECT` */
-  rowsIn(answer: unknown): Row[];
+  requireCommitted(answer: RawAnswer): void;
+  /** Whether an `INSERT` stored all of its `rows` rows, rather than leaving some out. */
+  hasStoredAll(answer: RawAnswer, rows: number): boolean;
+  /** The rows that a `SELECT` returned. */
+  rowsIn(answer: RawAnswer): Row[];
 
   /** @throws the driver's error when the user lacks a grant that creates need */
   requireGrants(knex: Knex): Promise<void>;
@@ -64,7 +63,7 @@ export interface Engine<Location extends Database = Database> extends SqlDialect
    * process.
    *
    * @param work uses only the connection that it receives
-   * @param waitMs how long to wait for another process on a server, in milliseconds, a multiple of 1,000
+   * @param waitMs how long to wait for another process on a server, in milliseconds, a multiple of 1,000: MySQL counts seconds
    * @throws Error when another process holds the lock for longer
    */
   underLock<Result>(knex: Knex, work: (connection: Knex) => Promise<Result>, waitMs: number): Promise<Result>;

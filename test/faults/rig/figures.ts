@@ -8,7 +8,7 @@ const FIGURES_FILE = 'figures';
 /** Records a figure for the table that is printed at the end of the run. */
 export function figure(title: string, values: Readonly<Record<string, string | number>>): void {
   const text = Object.entries(values)
-    .map(([name, value]) => `${name} ${typeof value === 'number' ? shown(value) : value}`)
+    .map(([name, value]) => `${name} ${typeof value === 'number' ? roundedText(value) : value}`)
     .join(', ');
   appendFileSync(join(inject('temporaryFolder'), FIGURES_FILE), `${title}: ${text}\n`);
 }
@@ -22,11 +22,13 @@ function figuresIn(folder: string): string {
   try {
     return readFileSync(join(folder, FIGURES_FILE), 'utf8');
   } catch {
+    // No test has recorded a figure.
     return 'nothing\n';
   }
 }
 
-function shown(value: number): string {
+/** With three digits, or as a whole number. */
+function roundedText(value: number): string {
   return Math.abs(value) >= 100
     ? Math.round(value).toLocaleString('en')
     : String(Number(value.toPrecision(3)));
