@@ -227,17 +227,18 @@ export class StrictJson {
     delete fields['@type'];
     const hasOnlyValue = Object.keys(fields).every((key) => key === 'value');
     const value = hasOnlyValue ? memberOf(fields, 'value') : undefined;
-    const countBefore = violations.count;
+    const mustBeValue = hasCustomJsonRepresentation(message);
+    if (mustBeValue && value === undefined) return undefined;
 
+    const isEmptyAsValue = message.typeName === 'google.protobuf.Empty' && isObject(value);
+    const countBefore = violations.count;
     let content: ReflectMessage;
-    if (hasCustomJsonRepresentation(message)) {
-      if (value === undefined) return undefined;
+    if (value !== undefined && (mustBeValue || isEmptyAsValue)) {
       violations.enter('field', 'value');
       content = this.readMessage(message, value, violations);
       violations.leave();
     } else {
-      const hasEmptyAsValue = message.typeName === 'google.protobuf.Empty' && isObject(value);
-      content = this.readMessage(message, hasEmptyAsValue ? value : fields, violations);
+      content = this.readMessage(message, fields, violations);
     }
 
     // A message with violations may have no binary form, and is not sent.

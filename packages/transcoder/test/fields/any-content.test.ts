@@ -43,7 +43,7 @@ describe('a google.protobuf.Any', () => {
     [ANY, 'it has no type', typed('type.googleapis.com/', { value: '' })],
     [ANY, 'it has no "@type"', { [ANY]: { value: '' } }],
     [ANY, 'it is no object', { [ANY]: [] }],
-    [`${ANY}.a`, 'an Empty has no fields', known('google.protobuf.Empty', { value: { a: 1 } })],
+    [`${ANY}.value.a`, 'an Empty has no fields', known('google.protobuf.Empty', { value: { a: 1 } })],
     [`${ANY}.value`, 'it is no object', known('google.protobuf.Empty', { value: 1 })],
     [`${ANY}.value`, 'null is no time', known('google.protobuf.Duration', { value: null })],
   ])('is refused with %s: %s', async (field, _, any) => {
