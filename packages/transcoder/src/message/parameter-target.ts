@@ -15,7 +15,7 @@ export interface ParameterTarget extends FieldTarget {
  * What the parameter with a name sets; undefined if no field takes values from a query under this name.
  *
  * @param name with at most `MAX_DEPTH` levels (`levelsOf`).
- * @param lenient whether `labels[key]` is a name.
+ * @param lenient whether `labels[key]` is the name of an entry of a map.
  */
 export function parameterTarget(
   message: DescMessage,
@@ -31,12 +31,16 @@ export function parameterTarget(
 }
 
 /**
- * Whether a name has nothing to do with any field, so that a parameter may be ignored. Not every other name has a target:
- * `labels.a` goes on inside a field that has no fields in JSON, and one that is too deep is not looked up. A parameter with
- * such a name is a mistake to be reported.
+ * Whether a name leads to no field, so that its parameter may be ignored. Other names that have no target are mistakes to
+ * be reported:
+ *
+ * - `labels`, a map, takes no value from a query, and `labels.a` goes on below it.
+ * - `time.seconds` is a field of a message whose JSON form does not have it.
+ * - A name that is too deep is not looked up.
  */
 export function isUnknownParameter(message: DescMessage, name: string, lenient: boolean): boolean {
-  return levelsOf(name, lenient) <= MAX_DEPTH && !beginsWithField(message, pathAndKey(name, lenient).path);
+  const isTooDeep = levelsOf(name, lenient) > MAX_DEPTH;
+  return !isTooDeep && !leadsToField(message, pathAndKey(name, lenient).path);
 }
 
 /** The number of names in the path of a parameter. */
@@ -59,23 +63,36 @@ function fieldTarget(
   const fields = fieldsByName(message);
   const field = fields.get(path);
   if (field !== undefined) return { parents, field };
+
   for (const [name, rest] of stepsInto(path)) {
     const parent = fields.get(name);
-    if (parent?.fieldKind !== 'message' || hasCustomJsonRepresentation(parent.message)) continue;
+    if (!hasFieldsInJson(parent)) continue;
     const found = fieldTarget(parent.message, rest, [...parents, parent]);
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
-/** Whether a path is that of a field, or goes on inside one, even one that has no fields in JSON. */
-function beginsWithField(message: DescMessage, path: string): boolean {
+/** Whether a field is a message whose JSON form is an object of its fields. */
+function hasFieldsInJson(
+  field: DescField | undefined,
+): field is DescField & { readonly fieldKind: 'message' } {
+  return field?.fieldKind === 'message' && !hasCustomJsonRepresentation(field.message);
+}
+
+/**
+ * Whether a path is that of a field, in JSON or not, or goes on below a field that is not a single message. The path of
+ * an unknown field of a message, as `book.nothing`, does neither.
+ */
+function leadsToField(message: DescMessage, path: string): boolean {
   const fields = fieldsByName(message);
   if (fields.has(path)) return true;
+
   for (const [name, rest] of stepsInto(path)) {
     const parent = fields.get(name);
     if (parent === undefined) continue;
-    if (parent.fieldKind !== 'message' || beginsWithField(parent.message, rest)) return true;
+    const goesOnBelowIt = parent.fieldKind !== 'message';
+    if (goesOnBelowIt || leadsToField(parent.message, rest)) return true;
   }
   return false;
 }

@@ -61,6 +61,15 @@ describe('ignoredParameters', () => {
     expect((await request(`/v1/echo?${query}`, { lenient: true })).status).toBe(400);
   });
 
+  it.each(['nested.nothing', 'nested.nested.nothing', 'time.nothing'])(
+    'may be those of unknown fields of a message, as in grpc-gateway: %s',
+    async (name) => {
+      const path = `/v1/echo?${name}=1&string_value=a`;
+      expect((await request(path, { ignoredParameters: ['*'] })).status).toBe(200);
+      expect((await request(path, { lenient: true })).status).toBe(200);
+    },
+  );
+
   it('are all unknown ones with lenient, but no key of a map', async () => {
     const got = await request('/v1/echo?nothing=1&string_map[a]=b&nothing[a]=c', { lenient: true });
     expect(JSON.parse(got.text)).toMatchObject({ stringMap: { a: 'b' } });
