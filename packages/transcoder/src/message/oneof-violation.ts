@@ -9,8 +9,8 @@ import { valueOfField } from './body-as-request.js';
 import { pathOf } from './field-texts.js';
 
 /**
- * The violation of a field of path or query whose oneof, or that of a message on its path, the request already fills with
- * another field. Undefined if there is none, so that the field can be set.
+ * The violation of a field of path or query that is in a oneof, or in a message that is in one, where the request has
+ * another field of that oneof. Undefined if there is none, so that the field can be set.
  *
  * @param requestJson the JSON form of the request, as far as the body gives it.
  */
@@ -29,6 +29,7 @@ export function oneofViolation(
     if (rival !== undefined) {
       return { field: pathOf(path.slice(0, depth + 1)), description: rivalDescription(rival) };
     }
+    // The last step, which leads into no message.
     if (step === field) break;
     holder = holder.get(step) as ReflectMessage;
     holderJson = valueOfField(holderJson, step);

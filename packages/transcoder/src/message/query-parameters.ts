@@ -45,8 +45,9 @@ export function* queryParameters(
     const equals = part.indexOf('=');
     const rawName = equals < 0 ? part : part.slice(0, equals);
     const name = decodedText(rawName);
-    if (name !== undefined && isIgnored(name) && isUnknownParameter(binding.method.input, name, lenient))
-      continue;
+    const isSkipped =
+      name !== undefined && isIgnored(name) && isUnknownParameter(binding.method.input, name, lenient);
+    if (isSkipped) continue;
 
     const text = equals < 0 ? '' : decodedText(part.slice(equals + 1));
     const shownName = shorten(name ?? rawName);
@@ -55,17 +56,6 @@ export function* queryParameters(
       ? { field: shownName, description: result }
       : { ...result, name: shownName };
   }
-}
-
-/**
- * Returns the function that tells whether a parameter has one of the names.
- *
- * @param names each the name of a parameter or, with a final `*`, a prefix of such names.
- */
-export function parameterMatcher(names: readonly string[]): (parameter: string) => boolean {
-  const exactNames = new Set(names.filter((name) => !name.endsWith('*')));
-  const prefixes = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
-  return (parameter) => exactNames.has(parameter) || prefixes.some((prefix) => parameter.startsWith(prefix));
 }
 
 const IN_BODY = 'Must be given in the body; got it in the query.';
@@ -119,4 +109,15 @@ function decodedText(text: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Returns the function that tells whether a parameter has one of the names.
+ *
+ * @param names each the name of a parameter or, with a final `*`, a prefix of such names.
+ */
+export function parameterMatcher(names: readonly string[]): (parameter: string) => boolean {
+  const exactNames = new Set(names.filter((name) => !name.endsWith('*')));
+  const prefixes = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
+  return (parameter) => exactNames.has(parameter) || prefixes.some((prefix) => parameter.startsWith(prefix));
 }

@@ -59,7 +59,8 @@ export class RequestMessages {
     // read only to report more violations.
     const laterViolations = this.#setPathAndQuery(request, binding, parts, isBodyValid);
     const first = laterViolations.next();
-    if (first.done !== true) {
+    const allFieldsAreSet = first.done === true;
+    if (!allFieldsAreSet) {
       const ofBody = withNestedBodyHint(binding, bodyViolations);
       throw invalidFields(joinViolations([first.value], laterViolations, ofBody));
     }
@@ -110,6 +111,7 @@ export class RequestMessages {
     { segments, query, body }: RequestParts,
     isBodyValid: boolean,
   ): Generator<FieldViolation, void> {
+    // The JSON of the whole request, as far as the body gives it.
     const requestJson = bodyAsRequest(binding, body);
     for (const variable of binding.variables) {
       const violation = this.#setVariable(request, variable, segments, requestJson, isBodyValid);
@@ -174,6 +176,7 @@ export class RequestMessages {
     const violations = new Violations();
     let holder = request;
     for (const parent of parents) {
+      // An empty object creates the message.
       if (!holder.isSet(parent)) this.#textReader.readField(holder, parent, {}, violations);
       holder = holder.get(parent) as ReflectMessage;
     }
