@@ -7,7 +7,7 @@ import { ScalarType } from '@bufbuild/protobuf';
  * @returns undefined for text that does not follow the grammar, or a number out of its type's bounds. Bounds of messages,
  *   such as the longest duration, are left to `fromJson`.
  */
-type TextForm = (text: string) => string | number | undefined;
+export type TextForm = (text: string) => string | number | undefined;
 
 /** The booleans, by their text. */
 export const booleans: ReadonlyMap<string, boolean> = new Map([
@@ -87,7 +87,8 @@ function wholeDigits(text: string): string | undefined {
   // The number is that of the digits up to the last that is not 0, followed by zeros: fewer than none if it is not whole.
   // The look-behind keeps the search linear in the number of digits.
   const significant = digits.replace(/(?<!0)0+$/, '');
-  const zeros = Number(exponent) - decimals.length + digits.length - significant.length;
+  const powerOfLastDigit = Number(exponent) - decimals.length;
+  const zeros = powerOfLastDigit + digits.length - significant.length;
   if (zeros < 0 || significant.length + zeros > MAX_DIGITS) return undefined;
   const sign = text.startsWith('-') ? '-' : '';
   return `${sign}${significant}${'0'.repeat(zeros)}`;

@@ -2,7 +2,10 @@ import { type DescEnum, type DescField, type JsonValue, ScalarType } from '@bufb
 import { isWrapperDesc } from '@bufbuild/protobuf/wkt';
 import { booleans, double, int32, messageForms, numberForms } from './text-form.js';
 
-/** The type of a field, or of one item or value of a repeated or map field; without members, that of any JSON value. */
+/**
+ * The type of a field, or of one item or value of a repeated or map field. An empty object stands for the type of any JSON
+ * value, as of those in a Struct.
+ */
 export type ValueType = Partial<Pick<DescField, 'enum' | 'message' | 'scalar'>>;
 
 /** The type of the value in a wrapper such as `google.protobuf.StringValue`; any other type as it is. */
@@ -16,7 +19,7 @@ export function hasTextForm(field: DescField): boolean {
   return field.fieldKind !== 'map' && hasTextValue(field);
 }
 
-/** Like `hasTextForm`, but also for the value of a key in a map. */
+/** Whether a value of the type can be written so: for a map, the value of a key. */
 export function hasTextValue(type: ValueType): boolean {
   const { message } = unwrapped(type);
   return message === undefined || messageForms.has(message.typeName);

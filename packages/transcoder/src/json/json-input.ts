@@ -2,7 +2,6 @@ import {
   type DescEnum,
   type DescField,
   type DescMessage,
-  fromJson,
   type Message,
   type Registry,
   ScalarType,
@@ -26,6 +25,7 @@ import {
   type Reader,
   readValue,
   structReader,
+  textReader,
   wrapperReader,
 } from './readers.js';
 import { NamesSoFar, rivalDescription } from './rivals.js';
@@ -127,11 +127,7 @@ export class StrictJson {
     const fill = structFillings.get(message.typeName);
     if (fill !== undefined) return structReader(message, fill);
     const textForm = (this.#lenient ? lenientMessageForms : messageForms).get(message.typeName);
-    if (textForm === undefined) return this.#objectReader(message);
-    return (json) => {
-      const text = typeof json === 'string' ? textForm(json) : undefined;
-      return text === undefined ? undefined : reflect(message, fromJson(message, text));
-    };
+    return textForm === undefined ? this.#objectReader(message) : textReader(message, textForm);
   }
 
   /** The reader of a message whose JSON form is an object of its fields. */
@@ -151,10 +147,11 @@ export class StrictJson {
           this.#readUnknown(name, value, violations);
           continue;
         }
+        // Made only when needed: most objects have no such fields.
         if (entry.mayHaveRival) namesSoFar ??= new NamesSoFar();
         const rival = namesSoFar?.noteAndFindRival(entry.field, name, isUnset(entry, value));
         if (rival === undefined) readEntry(target, entry, value, violations);
-        else refuseBoth(violations, entry.field, rival);
+        else refuseRival(violations, entry.field, rival);
       }
       return target;
     };
@@ -258,7 +255,8 @@ function readEntry(target: ReflectMessage, entry: FieldEntry, json: SentJson, vi
   violations.leave();
 }
 
-function refuseBoth(violations: Violations, { name }: DescField, rival: string): void {
+/** Refuses a field beside which the object has another that excludes it, or the same under another name. */
+function refuseRival(violations: Violations, { name }: DescField, rival: string): void {
   violations.enter('field', name);
   violations.add(() => rivalDescription(rival));
   violations.leave();

@@ -6,13 +6,15 @@ export interface JsonOptions {
    */
   readonly ignoreUnknown?: boolean | undefined;
   /**
-   * Whether responses have the proto names of fields instead of lowerCamelCase. Requests may have both. Default: false.
+   * Whether responses have the proto names of fields instead of lowerCamelCase. Requests may have either. Default: false.
    */
   readonly protoNames?: boolean | undefined;
   /**
-   * The fields that responses omit, besides unset fields with presence: `nothing`; `unassigned`, which are empty
-   * strings that are output only (AIP-203); or `defaults`, which are all fields with their default value. Default:
-   * `nothing`.
+   * The fields that responses omit, besides unset fields with presence. Default: `nothing`.
+   *
+   * - `nothing`: no others.
+   * - `unassigned`: empty strings that are output only (AIP-203).
+   * - `defaults`: all fields with their default value.
    */
   readonly omit?: 'nothing' | 'unassigned' | 'defaults' | undefined;
   /** Whether times have at least three decimals, even for whole seconds. Default: false. */

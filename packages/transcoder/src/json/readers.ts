@@ -1,9 +1,9 @@
-import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
+import { type DescField, type DescMessage, fromJson, ScalarType } from '@bufbuild/protobuf';
 import { reflect, type ReflectMessage } from '@bufbuild/protobuf/reflect';
 import { allowedScalar, quote } from '../fields/allowed-value.js';
 import { isObject, type SentJson } from '../fields/json-value.js';
 import { scalarValue } from '../fields/scalar-value.js';
-import { booleans } from '../fields/text-form.js';
+import { booleans, type TextForm } from '../fields/text-form.js';
 import type { ValueType } from '../fields/text-value.js';
 import { type PlainJson, plainValue, refuse, refuseKind } from './sent-value.js';
 import type { Filling } from './struct-json.js';
@@ -84,7 +84,8 @@ export function mapReader(field: MapField, valueReader: Reader): FieldReader {
       if (violations.isFull) return;
       violations.enter('item', key);
       readValue(field, valueReader, json[key] as SentJson, violations, (value) => {
-        // Only here, after the value: if that is refused or ignored, its key is not looked at.
+        // Only here, after the value: if that is refused or ignored, its key is not looked at, so that an entry has one
+        // violation at most.
         const mapKey = mapKeyOf(field.mapKey, key);
         if (mapKey === undefined) refuseKey(violations, field, key);
         else map.set(mapKey, value);
@@ -125,5 +126,13 @@ export function structReader(message: DescMessage, fill: Filling): Reader {
   return (json, violations) => {
     const target = reflect(message);
     return fill(target.message, json, violations) ? target : undefined;
+  };
+}
+
+/** The reader of a message whose JSON form is a string. */
+export function textReader(message: DescMessage, textForm: TextForm): Reader {
+  return (json) => {
+    const text = typeof json === 'string' ? textForm(json) : undefined;
+    return text === undefined ? undefined : reflect(message, fromJson(message, text));
   };
 }
