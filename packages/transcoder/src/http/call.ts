@@ -51,13 +51,16 @@ export class TranscodedCall implements PendingRequest {
   readonly #openStream: OpenStream | undefined;
   /** The gRPC call, without what is known only later. */
   readonly #callStart: Omit<UnaryCall, 'message' | 'deadline'>;
-  /** When the body must have arrived, and a unary call have ended. `#checkRequestHead` shortens it to the client's limit. */
+  /**
+   * By when the body must have arrived and, if the method is unary, the call must have ended. `#checkRequestHead` shortens it to
+   * the client's limit.
+   */
   #deadline: number;
   /** Why the headers cannot be forwarded; undefined if they can. */
   readonly #unfitHeader: HttpFailure | undefined;
   /** The client's time limit, in milliseconds. */
   #timeoutMs = Infinity;
-  #guardReply: Promise<HttpReply | undefined> | undefined;
+  #refusal: Promise<UnaryReply | undefined> | undefined;
 
   constructor(parts: CallParts, exchange: Exchange, match: FoundBinding, openStream?: OpenStream) {
     const { deadlineMs, forwarding } = parts;
@@ -83,29 +86,23 @@ export class TranscodedCall implements PendingRequest {
     return credentialOf(this.#callStart);
   }
 
-  /** The guard's refusal; undefined if it lets the client pass. */
-  guardReply(): Promise<HttpReply | undefined> {
-    return (this.#guardReply ??= this.#askGuard());
+  guardRefusal(): Promise<UnaryReply | undefined> {
+    return (this.#refusal ??= this.#askGuard());
   }
 
-  /**
-   * The guard's refusal, which takes precedence over the failure.
-   *
-   * @throws the failure if the guard lets the client pass
-   */
-  async guardReplyOrThrow(failure: unknown): Promise<HttpReply> {
-    const reply = await this.guardReply();
-    if (reply === undefined) throw failure;
-    return reply;
+  async guardRefusalOrThrow(failure: unknown): Promise<UnaryReply> {
+    const refusal = await this.guardRefusal();
+    if (refusal === undefined) throw failure;
+    return refusal;
   }
 
-  async #askGuard(): Promise<HttpReply | undefined> {
+  async #askGuard(): Promise<UnaryReply | undefined> {
     const { guard } = this.#parts;
     if (guard === undefined) return undefined;
 
     const verdict = await guard({ ...this.#callStart, deadline: this.#deadline });
     this.#exchange.recordCaller(verdict);
-    return isOk(verdict) ? undefined : this.#errorReply(verdict);
+    return isOk(verdict) ? undefined : verdict;
   }
 
   /**
@@ -120,7 +117,7 @@ export class TranscodedCall implements PendingRequest {
     try {
       this.#checkRequestHead();
     } catch (failure) {
-      return this.guardReplyOrThrow(failure);
+      return this.#refusalOrThrow(failure);
     }
 
     return hasBody(request.headers)
@@ -140,9 +137,14 @@ export class TranscodedCall implements PendingRequest {
     requireDecoded(this.#exchange);
   }
 
+  /** The response of the guard's refusal. @throws the failure (rejects), if the guard lets the client pass */
+  async #refusalOrThrow(failure: unknown): Promise<HttpReply> {
+    return this.#errorReply(await this.guardRefusalOrThrow(failure));
+  }
+
   async #callLater(body: ArrivingBody): Promise<HttpReply> {
-    const received = await this.#parts.uploads.wait(body, this.#deadline, this, this.#exchange);
-    return isUint8Array(received) ? this.#callWith(received) : received;
+    const bytesOrRefusal = await this.#parts.uploads.wait(body, this.#deadline, this, this.#exchange);
+    return isUint8Array(bytesOrRefusal) ? this.#callWith(bytesOrRefusal) : this.#errorReply(bytesOrRefusal);
   }
 
   #callWith(bodyBytes: Uint8Array): HttpReply | Promise<HttpReply> {
@@ -153,7 +155,7 @@ export class TranscodedCall implements PendingRequest {
       message = this.#requestMessage(bodyBytes);
       encoded = requests.encode(this.#match.binding, message);
     } catch (failure) {
-      return this.guardReplyOrThrow(failure);
+      return this.#refusalOrThrow(failure);
     }
 
     // Middleware in front, such as one that limits the time, may have responded in the meantime. There is no call then, and
@@ -173,7 +175,7 @@ export class TranscodedCall implements PendingRequest {
     const { binding, segments } = this.#match;
     const { query } = this.#exchange.target;
     // The body of a `google.api.HttpBody` is its `data`, whatever the content type, so the bytes are not parsed, but set
-    // on the message.
+    // on the message. With `lenient`, a client may also send the JSON form of the HttpBody, an envelope around the bytes.
     const isRawBody = binding.takesBytes && !(lenient && isEnvelope(this.#exchange, bodyBytes));
     if (isRawBody) {
       const json = httpBodyJson(this.#exchange.request.headers['content-type']);
@@ -199,7 +201,8 @@ export class TranscodedCall implements PendingRequest {
 
     const format = successes.format(binding, headers.accept, { lenient, events });
     const onHeaders = (reply: UnaryReply): void => {
-      this.#takeCallerAndHeaders(reply);
+      this.#exchange.recordCaller(reply);
+      this.#setHeaders(reply);
     };
     return new StreamedReply(replyStream, {
       exchange: this.#exchange,
@@ -210,21 +213,23 @@ export class TranscodedCall implements PendingRequest {
     }).reply();
   }
 
-  /** Records what a reply says about the caller, and sets the headers of the response that come from its metadata. */
-  #takeCallerAndHeaders(reply: UnaryReply): void {
-    this.#exchange.recordCaller(reply);
-    this.#parts.replyHeaders.addTo(this.#exchange.response, reply);
-  }
-
   #httpReply(message: Message, reply: UnaryReply): HttpReply {
-    this.#takeCallerAndHeaders(reply);
+    this.#exchange.recordCaller(reply);
     if (!isOk(reply)) return this.#errorReply(reply);
 
+    this.#setHeaders(reply);
     const { headers } = this.#exchange.request;
     return this.#parts.successes.reply(this.#match.binding, message, reply.message, headers);
   }
 
+  /** The response to a call that the server, or the guard, refuses. */
   #errorReply(reply: UnaryReply): HttpReply {
+    this.#setHeaders(reply);
     return this.#parts.errors.ofUpstream(reply, this.#exchange.requestId);
+  }
+
+  /** Sets the headers of the response that come from the metadata of a reply. */
+  #setHeaders(reply: UnaryReply): void {
+    this.#parts.replyHeaders.addTo(this.#exchange.response, reply);
   }
 }

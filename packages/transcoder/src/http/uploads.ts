@@ -1,6 +1,6 @@
 import { Counts } from '../counts.js';
 import { deadlineExceeded, overloaded, shuttingDown } from '../failures/failure.js';
-import type { HttpReply } from '../http-reply.js';
+import type { UnaryReply } from '../upstream.js';
 import type { ArrivingBody } from './body.js';
 import type { Exchange } from './exchange.js';
 
@@ -10,14 +10,14 @@ const ignore = (): void => undefined;
 export interface PendingRequest {
   /** The credential, which tells its caller apart from others; undefined if it has none. */
   readonly caller: string | undefined;
-  /** The guard's reply to a client that it refuses; undefined for any other. */
-  guardReply(): Promise<HttpReply | undefined>;
+  /** The guard's refusal; undefined if it lets the client pass. The guard is asked once. */
+  guardRefusal(): Promise<UnaryReply | undefined>;
   /**
-   * The guard's reply to a client that it refuses, which thus learns nothing about the failure.
+   * The guard's refusal, which takes precedence over a failure: the client then learns nothing about that.
    *
-   * @throws the failure, for any other client.
+   * @throws the failure (rejects), if the guard lets the client pass.
    */
-  guardReplyOrThrow(failure: unknown): Promise<HttpReply>;
+  guardRefusalOrThrow(failure: unknown): Promise<UnaryReply>;
 }
 
 /** The part of the places for arriving requests that one caller may have. */
@@ -47,10 +47,10 @@ export class Uploads {
 
   /**
    * Waits for a body. If the body is incomplete at the end of this turn of the event loop, the guard is called, and a
-   * client that it refuses gets its reply at once, however long the body takes.
+   * client that it refuses gets that reply at once, however long the body takes.
    *
    * @param deadline in milliseconds, by the clock of all deadlines.
-   * @returns the body, or the reply to a client that the guard refuses.
+   * @returns the body, or the guard's refusal of the client.
    * @throws HttpFailure `DEADLINE_EXCEEDED`, `OVERLOADED` or `SHUTTING_DOWN`, or the failure of the body.
    */
   async wait(
@@ -58,7 +58,7 @@ export class Uploads {
     deadline: number,
     request: PendingRequest,
     exchange: Exchange,
-  ): Promise<Uint8Array | HttpReply> {
+  ): Promise<Uint8Array | UnaryReply> {
     let timer: NodeJS.Timeout | undefined;
     let turn: NodeJS.Immediate | undefined;
     let fail: (failure: Error) => void = ignore;
@@ -73,9 +73,9 @@ export class Uploads {
     };
 
     /** Refuses the client, or lets it send the rest. */
-    const follow = (verdict: HttpReply | undefined, refuse: (reply: HttpReply) => void): void => {
-      if (verdict !== undefined) {
-        refuse(verdict);
+    const follow = (refusal: UnaryReply | undefined, refuse: (refusal: UnaryReply) => void): void => {
+      if (refusal !== undefined) {
+        refuse(refusal);
       } else if (this.#waiting.has(fail)) {
         freePlace = this.#takePlace(request.caller);
         exchange.send100Continue();
@@ -83,7 +83,7 @@ export class Uploads {
     };
 
     try {
-      return await new Promise<Uint8Array | HttpReply>((resolve, reject) => {
+      return await new Promise<Uint8Array | UnaryReply>((resolve, reject) => {
         fail = reject;
         turn = setImmediate(() => {
           if (this.#ended) {
@@ -96,16 +96,16 @@ export class Uploads {
             fail(deadlineExceeded());
           }, leftMs);
           request
-            .guardReply()
-            .then((verdict) => {
-              follow(verdict, resolve);
+            .guardRefusal()
+            .then((refusal) => {
+              follow(refusal, resolve);
             })
             .catch(fail);
         });
 
         body.whole
           .finally(stopWaiting)
-          .catch((failure: unknown) => request.guardReplyOrThrow(failure))
+          .catch((failure: unknown) => request.guardRefusalOrThrow(failure))
           .then(resolve, reject);
       });
     } finally {

@@ -6,7 +6,7 @@ import { Code } from '../../src/gen/google/rpc/code_pb.js';
 import { ReplyHeaders, type ResponseHeaders } from '../../src/metadata/response-headers.js';
 import { createTranscoder } from '../../src/transcoder.js';
 import type { ReplyMetadata, UnaryReply } from '../../src/upstream.js';
-import { httpRequest } from '../support/http-request.js';
+import { httpRequest, rawExchange } from '../support/http-request.js';
 import { libraryDescriptorSet } from '../support/library-contract.js';
 import { MEMBER } from '../support/library-server.js';
 import { openTranscoder } from '../support/library-transcoder.js';
@@ -153,6 +153,24 @@ describe('the metadata of a whole reply', () => {
     expect(headers).not.toHaveProperty('x-bytes');
     expect(headers).not.toHaveProperty('x-none');
     expect(JSON.stringify(headers)).not.toContain('secret');
+  });
+
+  it.each([
+    { what: 'whose request is invalid', content: '{', lines: ['Content-Length: 1'] },
+    { what: 'whose body is late', content: '', lines: ['Content-Length: 1'] },
+    { what: 'whose head is invalid', content: '', lines: ['Request-Timeout: soon'] },
+  ])('becomes headers of the refusal of a client by the guard, $what', async ({ content, lines }) => {
+    const refusal = { code: Code.UNAUTHENTICATED, details: '', answered: true, initialMetadata, trailers };
+    const { origin } = await openTranscoder({ guard: () => refusal, responseHeaders });
+    const head = ['POST /v1/shelves HTTP/1.1', 'Host: a', 'Connection: close', ...lines];
+    const received = await rawExchange(origin, `${head.join('\r\n')}\r\n\r\n${content}`);
+    expect(received).toContain('HTTP/1.1 401');
+    expect(received.match(/^(?:set-cookie|x-both): .*/gim)).toEqual([
+      'Set-Cookie: a=1',
+      'Set-Cookie: b=2',
+      'X-Both: first',
+      'X-Both: last',
+    ]);
   });
 
   it('is added to the headers that middleware has set', async () => {
