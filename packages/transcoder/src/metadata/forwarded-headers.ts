@@ -68,35 +68,28 @@ export class Forwarding {
   /** The lower-case names of the headers that are read from a request: the forwarded ones, and those that the transcoder checks. */
   readonly headersToRead: { has(lowerCaseName: string): boolean };
   readonly #headers: Renamings<ForwardedHeader>;
-  /** The metadata that the entries write: keys, and prefixes of keys with their `*`. */
-  readonly #targets = new Set<string>();
-  /** The prefixes of keys that the entries write, without their `*`, the longest first. */
-  readonly #targetPrefixes: readonly string[];
+  /** The keys that the entries for single headers write. */
+  readonly #ownKeys: ReadonlySet<string>;
+  /** The prefixes of keys that the entries for prefixes write, without their `*`, the longest first. */
+  readonly #keyPrefixes: readonly string[];
 
   /** @throws Error with a one-sentence message if a header is not in lower case, or cannot become its metadata. */
   constructor(forwarded: ForwardedHeaders) {
     const headers = [...forwarded].map(([from, entry]) => forwardedHeader(from, entry));
-    for (const header of headers) this.#addTarget(header);
+    refuseUnfit(headers);
     this.#headers = new Renamings(headers);
 
+    // `Renamings` keeps prefixes without their `*`.
     const { byName, prefixes } = this.#headers;
-    this.#targetPrefixes = prefixes.map(({ to }) => to).sort((prefix, other) => other.length - prefix.length);
+    this.#ownKeys = new Set([...byName.values()].map(({ to }) => to));
+    this.#keyPrefixes = prefixes.map(({ to }) => to).sort((prefix, other) => other.length - prefix.length);
 
     // The transcoder checks the first two.
-    const names = new Set(['host', 'content-type', ...byName.keys()]);
-    const isRead = (name: string): boolean => names.has(name) || this.#headers.prefixOf(name) !== undefined;
-    this.headersToRead = prefixes.length === 0 ? names : { has: isRead };
-  }
-
-  /** Adds the metadata that a header becomes to those that are written. @throws Error if no header or another one may become it */
-  #addTarget({ from, to }: ForwardedHeader): void {
-    if (from !== from.toLowerCase()) throw new Error(`The forwarded header "${from}" must be in lower case.`);
-    // Any letter stands for the rest of a name.
-    const key = isPrefix(from) ? to.replace(/\*$/, 'x') : to;
-    const why = this.#targets.has(to) ? 'as would another one' : unfitKey(key);
-    if (why !== undefined)
-      throw new Error(`The forwarded header "${from}" would be the metadata "${to}", ${why}.`);
-    this.#targets.add(to);
+    const singleNames = new Set(['host', 'content-type', ...byName.keys()]);
+    const isRead = (name: string): boolean =>
+      singleNames.has(name) || this.#headers.prefixOf(name) !== undefined;
+    // Without prefixes, a look-up in the set is enough.
+    this.headersToRead = prefixes.length === 0 ? singleNames : { has: isRead };
   }
 
   /**
@@ -109,6 +102,7 @@ export class Forwarding {
   metadata(sent: SentHeaders, requestId: string, observed = NONE): ForwardedMetadata {
     const metadata = new Map([['x-request-id', requestId]]);
     let unfitHeader: HttpFailure | undefined;
+    /** What metadata from prefixes may still take, in bytes. */
     let room = PREFIXED_MAX_BYTES;
     for (const [from, values] of sent) {
       const ownEntry = this.#headers.byName.get(from);
@@ -118,9 +112,9 @@ export class Forwarding {
       const value = values.join(', ');
       const isByPrefix = ownEntry === undefined;
       if (isByPrefix) room -= entry.to.length + value.length + HEADER_BYTES;
-      const fits = !isByPrefix || room >= 0;
+      const isTooMuch = isByPrefix && room < 0;
       // The metadata of a request that is refused is made, too, since the guard is asked with it.
-      const failure = fits ? forward(entry, value, metadata) : headersTooLarge();
+      const failure = isTooMuch ? headersTooLarge() : forward(entry, value, metadata);
       unfitHeader ??= failure;
     }
 
@@ -136,10 +130,10 @@ export class Forwarding {
     return this.#mayWrite(prefix, to) ? { ...prefix, from, to } : undefined;
   }
 
-  /** Whether a prefix may write a key: gRPC allows it, and no entry writes it alone or by a longer prefix of keys. */
+  /** Whether the entry of a prefix may write a key: gRPC allows it, and no other entry is more specific about it. */
   #mayWrite({ to }: ForwardedHeader, key: string): boolean {
-    const longest = this.#targetPrefixes.find((prefix) => key.startsWith(prefix));
-    return longest === to && !this.#targets.has(key) && unfitKey(key) === undefined;
+    const longestPrefix = this.#keyPrefixes.find((prefix) => key.startsWith(prefix));
+    return longestPrefix === to && !this.#ownKeys.has(key) && unfitKey(key) === undefined;
   }
 }
 
@@ -147,6 +141,21 @@ function forwardedHeader(from: string, entry: UnfitValue | RenamedHeader): Forwa
   if (typeof entry === 'object') return { from, to: entry.metadata, unfit: entry.unfit };
   // Without another name, a prefix is removed from the names that begin with it.
   return { from, to: isPrefix(from) ? '*' : from, unfit: entry };
+}
+
+/** @throws Error if a header is not in lower case, or if no header, or already another one, may become its metadata */
+function refuseUnfit(headers: readonly ForwardedHeader[]): void {
+  const taken = new Set<string>();
+  for (const { from, to } of headers) {
+    if (from !== from.toLowerCase()) throw new Error(`The forwarded header "${from}" must be in lower case.`);
+
+    // Any letter stands for the rest of a name.
+    const key = isPrefix(from) ? to.replace(/\*$/, 'x') : to;
+    const whyUnfit = taken.has(to) ? 'as would another one' : unfitKey(key);
+    if (whyUnfit !== undefined)
+      throw new Error(`The forwarded header "${from}" would be the metadata "${to}", ${whyUnfit}.`);
+    taken.add(to);
+  }
 }
 
 /** Adds the metadata for a header, or drops it. @returns the failure of the request if the value is refused */

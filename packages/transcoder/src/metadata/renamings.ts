@@ -29,8 +29,8 @@ export class Renamings<Entry extends Renaming> {
   }
 
   /**
-   * The entry of `prefixes` for the longest prefix of a name, which has something behind the prefix; undefined if there is
-   * none, or the name has an entry of its own.
+   * The entry of `prefixes` for the longest prefix with which a name begins, and behind which it goes on. Undefined if there
+   * is none, or the name has an entry of its own.
    */
   prefixOf(name: string): Entry | undefined {
     if (this.prefixes.length === 0 || this.byName.has(name)) return undefined;
@@ -38,11 +38,12 @@ export class Renamings<Entry extends Renaming> {
   }
 }
 
+/** Whether a name in a renaming stands for all names that begin with it. */
 export function isPrefix(name: string): boolean {
   return name.endsWith('*');
 }
 
-/** What a name becomes by the entry that `prefixOf` returns for it. */
+/** What a name becomes by the entry that `prefixOf` returns for it, whose `from` and `to` are without the `*`. */
 export function newName(name: string, { from, to }: Renaming): string {
   return to + name.slice(from.length);
 }
