@@ -54,6 +54,7 @@ export class ReplyHeaders {
   /** @throws Error with a one-sentence message if a name is invalid, or is that of a header that metadata must not set */
   constructor(headers: ResponseHeaders) {
     this.#renamings = new Renamings([...headers].map(([from, to]) => ({ from, to })));
+    // The `*` of a prefix is a character of tokens, too.
     const misnamed = [...headers.values()].find((name) => !NAME.test(name));
     if (misnamed !== undefined) throw new Error(`"${misnamed}" is not the name of a header.`);
 
@@ -84,15 +85,18 @@ export class ReplyHeaders {
   #renamingsByPrefix(...sources: readonly (ReplyMetadata | undefined)[]): Renaming[] {
     if (this.#renamings.prefixes.length === 0) return [];
     const keys = new Set(sources.flatMap((metadata) => Object.keys(metadata?.getMap?.() ?? {})));
-    return [...keys].flatMap((from) => {
-      const prefix = this.#renamings.prefixOf(from);
-      const isOfGrpc = from.startsWith('grpc-') || from === 'content-type';
-      if (prefix === undefined || isOfGrpc) return [];
+    return [...keys].map((key) => this.#renamingByPrefix(key)).filter((renaming) => renaming !== undefined);
+  }
 
-      const to = newName(from, prefix);
-      const name = to.toLowerCase();
-      const isFree = !TAKEN.has(name) && !this.#ownNames.has(name);
-      return NAME.test(to) && isFree ? [{ from, to }] : [];
-    });
+  /** What a key becomes by a prefix; undefined if no prefix sends it. */
+  #renamingByPrefix(from: string): Renaming | undefined {
+    const prefix = this.#renamings.prefixOf(from);
+    const isOfGrpc = from.startsWith('grpc-') || from === 'content-type';
+    if (prefix === undefined || isOfGrpc) return undefined;
+
+    const to = newName(from, prefix);
+    const name = to.toLowerCase();
+    const isFree = !TAKEN.has(name) && !this.#ownNames.has(name);
+    return isFree && NAME.test(to) ? { from, to } : undefined;
   }
 }
