@@ -1,12 +1,13 @@
 import { isUint8Array } from 'node:util/types';
 import type { ErrorReplies } from '../failures/error-reply.js';
-import { codeOf, HttpFailure, internal } from '../failures/failure.js';
+import { codeOf, HttpFailure } from '../failures/failure.js';
 import { Code } from '../gen/google/rpc/code_pb.js';
 import type { ErrorReply, HttpReply } from '../http-reply.js';
 import type { ReplyMetadata, ReplyStream, UnaryReply } from '../upstream.js';
 import { type Exchange, isOk } from './exchange.js';
 import type { OpenStream } from './open-streams.js';
 import type { StreamFormat } from './stream-formats.js';
+import { isOutcome, type StreamItem, StreamItems } from './stream-items.js';
 
 /** How long the response waits after the server's headers for a status that refuses the call, in milliseconds. */
 const REFUSAL_MS = 1_000;
@@ -35,36 +36,21 @@ interface StreamedReplyParts {
 }
 
 /**
- * What comes next in a stream: the content for a message; the outcome of the gRPC call; or why the transcoder has aborted
- * the stream, or cannot go on with it.
- */
-type StreamItem = Uint8Array | UnaryReply | HttpFailure;
-
-/**
- * The HTTP response for a stream of messages.
- *
- * At most one item is requested at a time. A wait for it also ends early, without the item, when it is time for a pulse or
- * for the head of the response; the next wait is then for the same item.
+ * The HTTP response for a stream of messages: when it begins, what it writes while there are messages and while there are
+ * none, and how it ends.
  */
 export class StreamedReply {
   readonly #replyStream: ReplyStream;
   readonly #parts: StreamedReplyParts;
+  readonly #items: StreamItems;
   #initialMetadata: ReplyMetadata | undefined;
-  /** Whether an item was requested and has not been returned yet. */
-  #isRequested = false;
-  /** The item that has come and has not been returned yet. */
-  #item: StreamItem | undefined;
-  /** Ends the latest wait of `#next`; does nothing if that has ended. */
-  #endWait = ignore;
   /** The error with which the response ended after its head was sent. */
   #lateError: ErrorReply | undefined;
 
   constructor(replyStream: ReplyStream, parts: StreamedReplyParts) {
     this.#replyStream = replyStream;
     this.#parts = parts;
-    parts.openStream.onAbortedOrClosed(() => {
-      this.#endWait();
-    });
+    this.#items = new StreamItems(replyStream, parts.openStream, parts.format);
   }
 
   /**
@@ -73,7 +59,7 @@ export class StreamedReply {
    */
   async reply(): Promise<HttpReply> {
     const { format, onHeaders } = this.#parts;
-    const coming = this.#next();
+    const coming = this.#items.next();
     this.#endWaitAfterHeaders();
     const first = await coming;
 
@@ -94,13 +80,13 @@ export class StreamedReply {
     };
   }
 
-  /** Keeps the server's headers when they come, and ends the wait of `#next` that has just begun a second later. */
+  /** Keeps the server's headers when they come and, a second after them, ends the wait that is under way now. */
   #endWaitAfterHeaders(): void {
-    // This wait alone: the timer may fire during a later one.
-    const endWait = this.#endWait;
+    // The timer may fire during a later wait.
+    const endThisWait = this.#items.endOfThisWait;
     void this.#replyStream.headers?.then((headers) => {
       this.#initialMetadata = headers;
-      setTimeout(endWait, REFUSAL_MS).unref();
+      setTimeout(endThisWait, REFUSAL_MS).unref();
     }, ignore);
   }
 
@@ -113,6 +99,8 @@ export class StreamedReply {
     const { exchange, format } = this.#parts;
     let next = first;
     while (next === undefined || isUint8Array(next)) {
+      // Without an item, it is time for a pulse, or the response has closed: its writer then stops at the next piece, at the
+      // latest at that for the outcome of the cancelled call.
       const piece = next ?? format.pulse;
       if (piece !== undefined) yield piece;
       next = await this.#nextOrPulse();
@@ -132,48 +120,15 @@ export class StreamedReply {
 
   /** The next item, or undefined when it is time for a pulse. */
   async #nextOrPulse(): Promise<StreamItem | undefined> {
-    const coming = this.#next();
+    const coming = this.#items.next();
     if (this.#parts.format.pulse === undefined) return coming;
-    const timer = setTimeout(() => {
-      this.#endWait();
-    }, PULSE_MS);
+
+    const timer = setTimeout(this.#items.endWait, PULSE_MS);
     try {
       return await coming;
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  /** The next item, or the failure that aborted the stream; undefined if the wait ended early. */
-  async #next(): Promise<StreamItem | undefined> {
-    const { openStream } = this.#parts;
-    if (!this.#isRequested) void this.#requestItem();
-    // `Promise.race` with the item would need memory for each pulse until the item comes.
-    if (openStream.abortFailure === undefined && this.#item === undefined) {
-      await new Promise<void>((resolve) => {
-        this.#endWait = resolve;
-      });
-    }
-    if (openStream.abortFailure !== undefined) return openStream.abortFailure;
-
-    const item = this.#item;
-    if (item !== undefined) this.#isRequested = false;
-    this.#item = undefined;
-    return item;
-  }
-
-  /** Requests an item, and keeps it for `#next` when it has come. Never rejects. */
-  async #requestItem(): Promise<void> {
-    this.#isRequested = true;
-    try {
-      const item = await this.#replyStream.next();
-      if (isUint8Array(item)) this.#item = this.#parts.format.message(item);
-      else if (isOutcome(item)) this.#item = item;
-      else throw new TypeError('The stream returned neither a message nor an outcome.');
-    } catch (error) {
-      this.#item = internal(error);
-    }
-    this.#endWait();
   }
 
   /**
@@ -197,10 +152,6 @@ export class StreamedReply {
     const isCutShort = abortFailure !== undefined && !exchange.response.writableFinished;
     return isCutShort ? this.#errorReply(abortFailure) : undefined;
   }
-}
-
-function isOutcome(item: StreamItem | undefined): item is UnaryReply {
-  return typeof item === 'object' && 'answered' in item;
 }
 
 function isSuccess(item: StreamItem): boolean {
