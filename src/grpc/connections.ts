@@ -39,9 +39,9 @@ export class Connections {
   /** The sockets of all connections, and of those whose TLS handshake is not complete. */
   readonly #sockets = new Set<Socket>();
   readonly #open = new Set<Connection>();
-  /** By session. `undefined` is never added: so a stream whose session has ended is found to have no connection. */
+  /** By session. A stream whose session has ended has `undefined` in its place, and so no connection. */
   readonly #ofSession = new Map<Http2Session | undefined, Connection>();
-  readonly #limits: StreamLimits;
+  readonly #streamLimits: StreamLimits;
   /** The open streams of all connections. */
   readonly #streams = new StreamCount();
   readonly #timer: NodeJS.Timeout;
@@ -51,7 +51,7 @@ export class Connections {
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
-    this.#limits = new StreamLimits(this.#open, options);
+    this.#streamLimits = new StreamLimits(this.#open, options);
     this.#timer = setInterval(() => {
       this.#check();
     }, options.checkMs).unref();
@@ -93,7 +93,7 @@ export class Connections {
     this.#open.add(connection);
     socket.once('close', () => {
       this.#open.delete(connection);
-      this.#limits.remove(connection);
+      this.#streamLimits.remove(connection);
       connection.releaseSession();
       if (this.#open.size === 0) this.#onEmpty?.();
     });
@@ -101,7 +101,7 @@ export class Connections {
   }
 
   #begin(connection: Connection, session: ServerHttp2Session): void {
-    connection.begin(session, this.#limits.add(connection));
+    connection.begin(session, this.#streamLimits.add(connection));
     this.#ofSession.set(session, connection);
     session.once('close', () => this.#ofSession.delete(session));
     // The handshake completed after the other connections had been told to end.
@@ -121,7 +121,7 @@ export class Connections {
 
     // Counted before its head is checked: the stream takes up memory until it has closed.
     connection.addCall(stream, clock());
-    this.#limits.noteCall(connection);
+    this.#streamLimits.noteCall(connection);
     resetIfHeadTooLong(stream, rawHeaders);
     return stream.closed ? undefined : connection;
   }
@@ -176,7 +176,7 @@ export class Connections {
 
   #check(): void {
     const now = clock();
-    this.#limits.update(now);
+    this.#streamLimits.update(now);
     this.#checks = (this.#checks + 1) % CHECKS_PER_SWEEP;
     // While the server closes, every check is a sweep, since `close` waits for the last connection.
     if (this.#checks === 0 || this.#isClosing)

@@ -18,7 +18,7 @@ const FRACTION_OF_CONNECTION = 1 / 8;
  */
 export type ObserveStreamingCall = (path: string) => (code: status, reason?: Reason) => void;
 
-/** A call of one of grpc-js's streaming handlers. */
+/** What is used of a call that a streaming handler of grpc-js gets. */
 interface StreamingCall {
   readonly metadata: Metadata;
   readonly writableEnded: boolean;
@@ -36,7 +36,7 @@ interface StreamingCall {
 export class StreamingCalls {
   readonly #observe: ObserveStreamingCall;
   readonly #limiter: Limiter;
-  /** By call, what to do at its end. Holds a refused call, too, until its status is sent. */
+  /** By call, what to do at its end. A refused call, too, is entered: `#fail` ends it at once. */
   readonly #open = new Map<StreamingCall, ReturnType<ObserveStreamingCall>>();
 
   /** @param most the most calls open at one time; default: 1,024 */
@@ -62,7 +62,8 @@ export class StreamingCalls {
     });
 
     // grpc-js emits this event at the end of every call, whatever ended it. A handler (`health.ts`, `reflection.ts`) ends
-    // the stream only without an error. A call that `#fail` ended has left `#open` already, so that `#end` does nothing.
+    // the stream only without an error, so the status of a stream that it has ended is OK. A call that `#fail` ended has
+    // left `#open` already, so that `#end` does nothing.
     call.once('cancelled', () => {
       this.#end(call, call.writableEnded ? status.OK : status.CANCELLED);
     });
