@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import { type ClientHttp2Session, connect, constants, createServer } from 'node:http2';
+import { type ClientHttp2Session, connect, constants, createServer, type Http2Server } from 'node:http2';
 import { type AddressInfo, connect as connectSocket, type Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -41,6 +41,20 @@ const OPTIONS = { ...LIMITS, ...FAST_TIMES, mostStreamsOfBusy: 8, mostStreamsOfA
 /** With connections that are closed after 200 ms without calls and pings. */
 const SOON_IDLE = { limits: { grpcIdleMs: 200 }, times: FAST_TIMES };
 
+/** Starts an HTTP/2 server whose connections are managed, without the rest of the gRPC server. */
+async function listenBare(): Promise<{ readonly address: string; readonly listener: Http2Server }> {
+  const connections = new Connections(OPTIONS);
+  const listener = createServer();
+  onTestFinished(() => {
+    listener.close();
+    return connections.close(0);
+  });
+  connections.attach(listener);
+  await once(listener.listen(0, '127.0.0.1'), 'listening');
+  const { port } = listener.address() as AddressInfo;
+  return { address: `127.0.0.1:${port}`, listener };
+}
+
 /** Opens a TCP connection. It is destroyed when the test ends. @param allowHalfOpen as in `net.connect` */
 function socketTo({ address }: Pick<TestServer, 'address'>, allowHalfOpen = false): Socket {
   const { hostname, port } = new URL(`http://${address}`);
@@ -70,10 +84,9 @@ function breakStreamLimit(client: FrameConnection): void {
   for (let begun = 0; begun < 2; begun++) client.begin(SLOW_CALL);
 }
 
-/** Waits for the end of a connection of which the server destroys its side. */
+/** Waits until the server has destroyed a connection. */
 async function expectClosed(socket: Socket): Promise<void> {
   await new Promise((resolve) => socket.once('close', resolve).resume());
-  expect(socket.destroyed).toBe(true);
 }
 
 /** Waits until the server closes a connection gracefully. */
@@ -91,8 +104,8 @@ async function accepts(server: TestServer): Promise<boolean> {
 }
 
 /**
- * Expects that a connection outlives two others, opened one after the other, which the server closes as idle: a clock
- * that goes as fast as the server does.
+ * Expects that a connection outlives two others, opened one after the other, which the server closes as idle. They are
+ * the clock of the test, so that it waits for longer where the server is slow.
  */
 async function expectToOutliveIdle(session: ClientHttp2Session, server: TestServer): Promise<void> {
   let isClosed = false;
@@ -317,23 +330,15 @@ describe('streams beyond the limit of all connections', () => {
 });
 
 it('a session that its client resets before it has acknowledged the settings is freed', async () => {
-  const connections = new Connections(OPTIONS);
-  const listener = createServer();
-  onTestFinished(() => {
-    listener.close();
-    return connections.close(0);
-  });
-  connections.attach(listener);
-
+  const { address, listener } = await listenBare();
   let session: WeakRef<object> | undefined;
   let isClosed = false;
   listener.on('session', (begun) => {
-    session = new WeakRef(begun.once('close', () => (isClosed = true)));
+    begun.once('close', () => (isClosed = true));
+    session = new WeakRef(begun);
   });
-  await once(listener.listen(0, '127.0.0.1'), 'listening');
 
-  const { port } = listener.address() as AddressInfo;
-  const socket = socketTo({ address: `127.0.0.1:${port}` });
+  const socket = socketTo({ address });
   socket.write(Buffer.concat([PREFACE, EMPTY_SETTINGS]));
   await once(socket, 'data');
   socket.resetAndDestroy();
