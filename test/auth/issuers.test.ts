@@ -15,6 +15,7 @@ const KEYS = {
   ES512: generateKeyPairSync('ec', { namedCurve: 'P-521' }),
 } as const satisfies Partial<Record<Algorithm, { privateKey: KeyObject; publicKey: KeyObject }>>;
 
+const ISSUER = 'https://issuer.example';
 const AUDIENCE = 'https://api.example';
 const READ = 'routes:read';
 const WRITE = 'routes:write';
@@ -25,8 +26,8 @@ interface IssuerCase {
   /** Besides `JWT_JWKS_URL`, `JWT_ISSUER` and `JWT_AUDIENCE`. */
   readonly settings?: Readonly<Record<string, string>>;
   /**
-   * The claims of a token with these scopes, besides `exp`, `iat` and, if they say nothing else, `iss`, `sub` and `aud`. A
-   * claim that is undefined is left out. Where a claim is the list of scopes as it is, the parameter has its name.
+   * The claims of a token with these scopes, besides `exp` and `iat`. They override the defaults of `iss`, `sub` and `aud`
+   * (`tokenOf`); undefined leaves a claim out.
    */
   readonly claims: (scopes: string[]) => object;
   /** Default: RS256. */
@@ -119,19 +120,38 @@ const ISSUERS: readonly IssuerCase[] = [
   })),
 ];
 
-/** Judges a token with these scopes by the settings for its issuer. */
-function judge({ settings, claims, alg = 'RS256', typ = 'JWT' }: IssuerCase, scopes: string[], more = {}) {
-  const expected = { JWT_ISSUER: 'https://issuer.example', JWT_AUDIENCE: AUDIENCE };
-  const config = readTokens({ JWT_JWKS_URL: 'https://issuer.example/keys', ...expected, ...settings });
-  const pem = KEYS[alg].publicKey.export({ type: 'spki', format: 'pem' }).toString();
-  const authenticator = createAuthenticator({ ...config, key: { kind: 'publicKey', pem } });
-  const defaults = { iss: 'https://issuer.example', sub: 'client', aud: AUDIENCE };
+/** The settings of a service that takes the tokens of an issuer, as the service reads them. */
+function configOf({ settings }: IssuerCase): ReturnType<typeof readTokens> {
+  return readTokens({
+    JWT_JWKS_URL: `${ISSUER}/keys`,
+    JWT_ISSUER: ISSUER,
+    JWT_AUDIENCE: AUDIENCE,
+    ...settings,
+  });
+}
+
+/** A token that an issuer has signed. @param otherClaims override those of the issuer */
+function tokenOf(
+  { claims, alg = 'RS256', typ = 'JWT' }: IssuerCase,
+  scopes: string[],
+  otherClaims: object = {},
+): string {
+  const all = { iss: ISSUER, sub: 'client', aud: AUDIENCE, ...claims(scopes), ...otherClaims };
   // By JSON, so that claims that are undefined are left out.
-  const json = JSON.stringify({ ...defaults, ...claims(scopes), ...more });
-  const payload = JSON.parse(json) as object;
-  const options = { algorithm: alg, header: { alg, typ, kid: alg }, expiresIn: 300 } as const;
-  const token = jwt.sign(payload, KEYS[alg].privateKey, options);
-  return { config, result: authenticator.authenticate(`Bearer ${token}`) };
+  const payload = JSON.parse(JSON.stringify(all)) as object;
+  return jwt.sign(payload, KEYS[alg].privateKey, {
+    algorithm: alg,
+    header: { alg, typ, kid: alg },
+    expiresIn: 300,
+  });
+}
+
+/** Judges a token by the settings for its issuer. */
+function judge(issuer: IssuerCase, token: string): AuthResult | Promise<AuthResult> {
+  const { publicKey } = KEYS[issuer.alg ?? 'RS256'];
+  const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
+  const authenticator = createAuthenticator({ ...configOf(issuer), key: { kind: 'publicKey', pem } });
+  return authenticator.authenticate(`Bearer ${token}`);
 }
 
 /** The caller in a result. @throws Error with the refusal's message, if it is one */
@@ -142,14 +162,14 @@ function callerIn(result: AuthResult): Caller {
 
 describe.each(ISSUERS)('a token of $by', (issuer) => {
   it.each([[[READ, WRITE]], [[READ]]])('permits what it has scopes for: %j', async (scopes) => {
-    const { config, result } = judge(issuer, scopes);
-    const { read, write } = config.scopes;
-    const { scopes: granted } = callerIn(await result);
+    const { read, write } = configOf(issuer).scopes;
+    const { scopes: granted } = callerIn(await judge(issuer, tokenOf(issuer, scopes)));
     expect([read, write].map((scope) => granted.has(scope))).toEqual([true, scopes.includes(WRITE)]);
   });
 
   it('for another audience is refused, whatever else it says', async () => {
-    const { result } = judge(issuer, [READ, WRITE], { aud: 'https://other.example' });
-    expect(await result).toEqual(invalid("The token's aud claim does not name this service."));
+    // The claim `aud` counts before any other that names the audience.
+    const token = tokenOf(issuer, [READ, WRITE], { aud: 'https://other.example' });
+    expect(await judge(issuer, token)).toEqual(invalid("The token's aud claim does not name this service."));
   });
 });

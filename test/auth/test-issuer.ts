@@ -19,14 +19,15 @@ export function jwk(key: KeyObject, members: JsonWebKey): JsonWebKey {
   return { ...key.export({ format: 'jwk' }), ...members };
 }
 
-/** An issuer that publishes its keys over HTTP, and the part of a service that takes its tokens. */
+/**
+ * An issuer that publishes its keys over HTTP (`server`), and the part of a service that takes its tokens (`keySet` and
+ * `authenticator`).
+ */
 export class TestIssuer {
-  /** The issuer's. */
   readonly server: KeySetServer;
   readonly time = new FakeTime();
-  /** The service's. */
   readonly keySet: RemoteKeySet;
-  /** The service's. Caches accepted tokens. */
+  /** Caches accepted tokens. */
   readonly authenticator: RememberingAuthenticator;
   /** Why fetches have failed, and the state in which that left the key set. */
   readonly problems: (readonly [Error, string])[] = [];

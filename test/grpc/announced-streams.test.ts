@@ -50,22 +50,23 @@ function beginSlowCalls(session: ClientHttp2Session, count: number): void {
 }
 
 describe("a connection's share of streams", () => {
-  it('shrinks while many connections are busy, and grows when few are busy again', async () => {
+  it('shrinks while many connections are busy, and grows once they are not', async () => {
     const server = await startTestServer(EIGHT_FOR_BUSY);
-    const busyAgain = connectTo(server);
+    const usedAgain = connectTo(server);
     const others = connectMany(server, 7);
-    const calls = [busyAgain, ...others].flatMap((session) =>
+    const calls = [usedAgain, ...others].flatMap((session) =>
       Array.from({ length: 2 }, () => outcomeOf(requestOn(session, SLOW).end(MESSAGE))),
     );
-    // 8 / 8 is less than the smallest share.
-    await expectAnnounced([busyAgain, ...others], 2);
+    // 8 / 8 is less than the smallest share. Two calls make a connection busy once it may have no more than 2, as the
+    // first connections, which begin with 4, soon do: their calls come off what the others share.
+    await expectAnnounced([usedAgain, ...others], 2);
 
     await server.waitingCalls(16);
     server.completeCalls();
     await Promise.all(calls);
 
-    beginCall(busyAgain, SLOW);
-    await expectAnnounced([busyAgain], 4);
+    beginCall(usedAgain, SLOW);
+    await expectAnnounced([usedAgain], 4);
     expect(others.map(announcedTo)).toEqual(others.map(() => 2));
   });
 
@@ -120,7 +121,8 @@ describe("a connection's share of streams", () => {
     await server.waitingCalls(4);
 
     const others = connectMany(server, 3);
-    const rounds = 80; // They last for many checks.
+    // They last for many checks.
+    const rounds = 80;
     for (let round = 0; round < rounds; round++) await Promise.all(others.map(expectEcho));
     expect([...announced]).toEqual([4]);
   });
@@ -132,10 +134,10 @@ describe("a connection's share of streams", () => {
       unfinished.write(MESSAGE);
     }
 
-    const busy = connectTo(server);
-    beginCall(busy, SLOW);
+    const calling = connectTo(server);
+    beginCall(calling, SLOW);
     await server.waitingCalls(1);
-    await expectAnnounced([busy], 4);
+    await expectAnnounced([calling], 4);
   });
 
   describe('of connections that come at once', () => {
