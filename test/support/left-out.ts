@@ -10,7 +10,7 @@ const RAN: ReadonlySet<ReturnType<TestCase['result']>['state']> = new Set(['pass
  * Prints the wall and CPU time at the end of a run, and a line with the engines, the number of tests skipped for each
  * missing need, how to get what is missing, and the number of other tests that did not run.
  */
-export default class LeftOut implements Reporter {
+export default class RunSummary implements Reporter {
   #line = '';
 
   constructor() {
@@ -19,24 +19,41 @@ export default class LeftOut implements Reporter {
   }
 
   onTestRunEnd(modules: readonly TestModule[]): void {
-    const engines = new Set<string>();
-    const leftOut = new Map<Need, { count: number; why: string }>();
-    let notRun = 0;
-    for (const { project, children } of modules) {
-      const supplies: Partial<Supplies> = project.getProvidedContext().supplies ?? {};
-      for (const name of enginesOf(supplies)) engines.add(name);
-      for (const test of children.allTests()) {
-        const need = test.meta().missing;
-        if (need === undefined) {
-          if (!RAN.has(test.result().state)) notRun++;
-          continue;
-        }
-        const { count } = leftOut.get(need) ?? { count: 0 };
-        leftOut.set(need, { count: count + 1, why: supplies.missing?.[need] ?? '' });
-      }
-    }
-    if (engines.size > 0) this.#line = lastLine([...engines], leftOut, notRun);
+    if (modules.length === 0) return;
+    const supplies = modules.map(suppliesOf);
+    const tests = modules.flatMap((module) => [...module.children.allTests()]);
+
+    const engines = new Set(supplies.flatMap(enginesOf));
+    const notRun = tests.filter((test) => neededBy(test) === undefined && !RAN.has(test.result().state));
+    this.#line = lastLine([...engines], skippedIn(tests, supplies), notRun.length);
   }
+}
+
+/** The tests that were skipped for the same missing need. */
+interface Skipped {
+  readonly need: Need;
+  readonly count: number;
+  /** How to get what is missing. */
+  readonly remedy: string;
+}
+
+function suppliesOf({ project }: TestModule): Partial<Supplies> {
+  return project.getProvidedContext().supplies ?? {};
+}
+
+/** The missing need for which a test was skipped, if it was. */
+function neededBy(test: TestCase): Need | undefined {
+  return test.meta().missing;
+}
+
+/** The tests that were skipped, by their missing needs. */
+function skippedIn(tests: readonly TestCase[], supplies: readonly Partial<Supplies>[]): Skipped[] {
+  const missing = tests.map(neededBy).filter((need) => need !== undefined);
+  return [...new Set(missing)].map((need) => ({
+    need,
+    count: missing.filter((other) => other === need).length,
+    remedy: supplies.map((all) => all.missing?.[need]).find((text) => text !== undefined) ?? '',
+  }));
 }
 
 /** The database that the tests start themselves, and the servers that they use. */
@@ -45,21 +62,12 @@ function enginesOf({ galera, mysqlServers = [] }: Partial<Supplies>): string[] {
   return [ofTests, ...mysqlServers.map(({ name }) => name)];
 }
 
-/**
- * The last line of a run.
- *
- * @param leftOut for each missing need, how many tests were skipped, and why it is missing
- * @param notRun how many other tests did not run
- */
-function lastLine(
-  engines: readonly string[],
-  leftOut: ReadonlyMap<Need, { readonly count: number; readonly why: string }>,
-  notRun: number,
-): string {
+/** The last line of a run. @param notRun how many tests did not run, without those that were skipped */
+function lastLine(engines: readonly string[], skipped: readonly Skipped[], notRun: number): string {
   const on = `The run was on ${engines.join(' and ')}.`;
-  if (leftOut.size === 0 && notRun === 0) return `${on} No test was skipped.\n`;
-  const missing = [...leftOut].map(
-    ([need, { count, why }]) => ` SKIPPED: ${tests(count)} without ${need}: ${why}`,
+  if (skipped.length === 0 && notRun === 0) return `${on} No test was skipped.\n`;
+  const missing = skipped.map(
+    ({ need, count, remedy }) => ` SKIPPED: ${tests(count)} without ${need}: ${remedy}`,
   );
   const others =
     notRun === 0 ? '' : ` NOT RUN: ${tests(notRun)} excluded by -t or stopped by a failure above.`;

@@ -2,7 +2,7 @@
 export interface MetricText {
   /** The type of each metric, by name. */
   readonly types: ReadonlyMap<string, string>;
-  /** The sorted label names of each metric, without `le`. */
+  /** The sorted label names that any sample of each metric has, without `le`. */
   readonly labels: ReadonlyMap<string, readonly string[]>;
   /** The value of each sample, by its name and labels as in the text: `name{label="value"}`. */
   readonly values: ReadonlyMap<string, number>;
