@@ -13,7 +13,8 @@ import {
   TOPOLOGIES,
 } from '../support/service.js';
 
-const REQUEST_ID = 'one-name-for-both-calls';
+/** The header `x-request-id`, which names a call. The field `requestId` of a create is another thing: its idempotency key. */
+const X_REQUEST_ID = 'one-name-for-both-calls';
 const CHALLENGE = 'Bearer realm="route-registry"';
 
 /** A failing call, and its failure over both protocols. */
@@ -21,6 +22,7 @@ type Case = (Create | Get) & Failure;
 
 interface Create {
   readonly create: Partial<Route>;
+  /** The idempotency key. */
   readonly requestId?: string;
 }
 
@@ -46,6 +48,7 @@ const GOOD: Partial<Route> = { method: 'GET', path: '/users/:id', middleware: []
 const unauthenticated = { http: 401, status: 'UNAUTHENTICATED' };
 const forbidden = { http: 403, status: 'PERMISSION_DENIED', reason: 'SCOPE_MISSING' };
 const invalid = { http: 400, status: 'INVALID_ARGUMENT', reason: 'ROUTE_INVALID', token: tokenFor() };
+/** The key of another issuer. */
 const stranger = { key: createSecretKey(Buffer.alloc(32)), algorithm: 'HS256', keyid: 'theirs' } as const;
 
 const CASES: readonly Case[] = [
@@ -114,7 +117,7 @@ describe.each(TOPOLOGIES)('with the gateway %s,', (topology) => {
   afterAll(() => service.close());
 
   async function overGrpc(call: Case): Promise<RichError> {
-    const metadata = metadataOf(call.token, { 'x-request-id': REQUEST_ID, ...call.headers });
+    const metadata = metadataOf(call.token, { 'x-request-id': X_REQUEST_ID, ...call.headers });
     const outcome =
       'get' in call
         ? get(service.client, call.get, metadata)
@@ -124,7 +127,7 @@ describe.each(TOPOLOGIES)('with the gateway %s,', (topology) => {
 
   function overRest(call: Case): Promise<Response> {
     const headers = {
-      'x-request-id': REQUEST_ID,
+      'x-request-id': X_REQUEST_ID,
       authorization: call.token === undefined ? '' : `Bearer ${call.token}`,
       ...call.headers,
     };
@@ -150,12 +153,12 @@ describe.each(TOPOLOGIES)('with the gateway %s,', (topology) => {
     expect(fieldsOf(fromRest)).toEqual(call.fields ?? []);
     expect(fromRest.details).toContainEqual({
       '@type': 'type.googleapis.com/google.rpc.RequestInfo',
-      requestId: REQUEST_ID,
+      requestId: X_REQUEST_ID,
     });
     expect(response.headers.get('www-authenticate')).toBe(call.challenge ?? null);
     expect(response.headers.get('cache-control')).toBe('no-store');
     expect(response.headers.get('content-type')).toBe('application/json');
-    expect(response.headers.get('x-request-id')).toBe(REQUEST_ID);
+    expect(response.headers.get('x-request-id')).toBe(X_REQUEST_ID);
   });
 });
 

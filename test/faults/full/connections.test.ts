@@ -25,9 +25,12 @@ const SETTLED_MS = 1_000;
 const FRAME_BYTES = 16_384;
 /** The most frames of a header block that nghttp2 accepts. */
 const BLOCK_FRAMES = 9;
-/** As many fields with values of this size as fit a frame. */
-const FIELDS_PER_FRAME = 14;
+/** The size of a field's value, in bytes. */
 const VALUE_BYTES = 1_150;
+/** `VALUE_BYTES` behind the bit for Huffman code: 127 in a prefix of 7 bits, and 1023 in two bytes (RFC 7541, section 5.1). */
+const VALUE_LENGTH = Buffer.from([0xff, 0xff, 0x07]);
+/** As many fields with such values as fit a frame. */
+const FIELDS_PER_FRAME = 14;
 
 const GREETING = Buffer.concat([PREFACE, frame(SETTINGS, 0, 0, Buffer.alloc(0))]);
 const ACKNOWLEDGED = frame(SETTINGS, ACK, 0, Buffer.alloc(0));
@@ -46,9 +49,7 @@ const ENDLESS_HEAD = `GET / HTTP/1.1\r\nhost: x\r\nx: ${'v'.repeat(16_000)}`;
 /** Header fields (RFC 7541, section 6.2.3) whose values are `0` characters, each five zero bits in Huffman code. */
 function huffmanFields(): Buffer {
   const name = Buffer.from([0x10, 1, 'x'.charCodeAt(0)]);
-  // The length, 1150, is 127 in a prefix of 7 bits, after the bit for Huffman code, and 1023 in two more bytes (RFC 7541,
-  // section 5.1).
-  const value = Buffer.concat([Buffer.from([0xff, 0xff, 0x07]), Buffer.alloc(VALUE_BYTES)]);
+  const value = Buffer.concat([VALUE_LENGTH, Buffer.alloc(VALUE_BYTES)]);
   const fields = Buffer.concat(Array<Buffer>(FIELDS_PER_FRAME).fill(Buffer.concat([name, value])));
   if (fields.length > FRAME_BYTES) throw new Error('The fields do not fit a frame.');
   return fields;
@@ -82,8 +83,8 @@ async function connectTo(
   return socket;
 }
 
-/** Opens this many connections. Returns how many of them are open once memory has settled. */
-async function openMany(count: number, open: () => Promise<Socket>): Promise<number> {
+/** Opens this many connections, and lets memory settle. Returns how many of them are still open. */
+async function openAndSettle(count: number, open: () => Promise<Socket>): Promise<number> {
   const sockets: Socket[] = [];
   for (let opened = 0; opened < count; opened += AT_A_TIME)
     sockets.push(...(await Promise.all(Array.from({ length: AT_A_TIME }, open))));
@@ -113,7 +114,7 @@ it.each(KINDS.flatMap((kind) => TRANSPORTS.map((transport) => ({ ...kind, ...tra
   async ({ kind, over, protocol, secure, firstBytes }) => {
     const service = await start(secure);
     const beforeMib = rssMib(service.pid);
-    const opening = openMany(MEASURED_CONNECTIONS, async () => {
+    const opening = openAndSettle(MEASURED_CONNECTIONS, async () => {
       const socket = await connectTo(service, protocol, secure);
       for (const bytes of firstBytes) socket.write(bytes);
       return socket;

@@ -27,9 +27,9 @@ export interface Load {
   readonly token: string;
   /** The tokens of the connections, in turn; default: `token` for all. */
   readonly tokens?: readonly string[];
-  /** The ids of the routes that the operation `get` gets, in turn. */
+  /** The ids of the routes that the operation `get` gets, in turn; empty for all others. */
   readonly ids: readonly string[];
-  /** The number of the first created route; default: one that no other load has. */
+  /** Routes are created with consecutive numbers in their paths, from this one on; default: one that no other load has. */
   readonly first?: number;
   /** Of the operation `create`, one call in this many is a `repeat` instead; default: none. */
   readonly repeatEach?: number;
@@ -77,7 +77,7 @@ export interface LoadResult {
   readonly refusedP99Ms: number;
   /** The lowest of the stream limits that the server has last announced to the connections; 0 if one has ended. */
   readonly leastStreamLimit: number;
-  /** The number of the first created route; the others have consecutive numbers. */
+  /** The number in the path of the first created route; see `Load.first`. */
   readonly first: number;
   /** The status of each call that was sent, one byte each in the order of sending, as Base64. */
   readonly statuses: string;

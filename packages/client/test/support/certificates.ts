@@ -1,6 +1,6 @@
-/**
- * Certificates for tests, valid from 22 November 2026 to 2126: of a CA, a server on loopback and a client. Their keys are
- * public on purpose: they protect nothing. In bash:
+/*
+ * Certificates of a CA, a server on loopback and a client. They are valid from 22 November 2026 to 2126, so tests with
+ * them need a clock that is not behind. Their keys are public on purpose: they protect nothing. In bash:
  *
  *     new='openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes'
  *     $new -x509 -days 36500 -subj '/CN=Tests of the client' -keyout ca.key -out ca.pem
@@ -12,6 +12,7 @@
  *
  * Each constant is a file without its first and last line, and without line breaks.
  */
+
 const CA =
   'MIIBkjCCATmgAwIBAgIUG6CIydOrcAFgBKsi1hFyvovw75swCgYIKoZIzj0EAwIwHjEcMBoGA1UEAwwTVGVzdHMgb2YgdGhlIGNsaWVudDAgFw0yNjExMjIwNzMyNTlaGA8yMTI2MTAyOTA3MzI1OVowHjEcMBoGA1UEAwwTVGVzdHMgb2YgdGhlIGNsaWVudDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABFf4Ioj28gvbhqEZae1xa1rW8CVMVqQEWFH8tlNmcnBFfWeDfVW97gwi2UA9aPrvpCjwtXgYzzHnMOXy5rsM4b2jUzBRMB0GA1UdDgQWBBTleoqN+b1pmM4X5dhcbR1EZs/yUDAfBgNVHSMEGDAWgBTleoqN+b1pmM4X5dhcbR1EZs/yUDAPBgNVHRMBAf8EBTADAQH/MAoGCCqGSM49BAMCA0cAMEQCIBIwRz4GX+Osw2CDRzeKODxJemxgEFnnVe+9TQAxs4pQAiBOUt48n1PWSS+lZnz9OfTSammDdEjqhTJjhqAEmh5pLg==';
 const SERVER =
@@ -23,6 +24,7 @@ const CLIENT =
 const CLIENT_KEY =
   'MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgY8mAhUSw8Qv/3Olr+yknqtrG4ky7ZJZiAYaaaxQOnnqhRANCAAQpcYKcHS/9neQ17xZ/enwQaFu6dykzez777m5sudYCN4Fi5GLeKc5sg3lSr1HZmjyPtuyivGrKMAVT5C0Vf60U';
 
+/** Certificates for tests, with their keys, as PEM. */
 export const certificates = {
   ca: { cert: pem('CERTIFICATE', CA) },
   server: { cert: pem('CERTIFICATE', SERVER), key: pem('PRIVATE KEY', SERVER_KEY) },
