@@ -56,20 +56,20 @@ describe('an authenticator with several secrets', () => {
     ...ACCEPTED,
     now: () => NOW * 1000,
   });
-  const judged = (key: KeyObject, claims: object) =>
+  const judgeBySecrets = (key: KeyObject, claims: object) =>
     several.authenticate(`Bearer ${signJwt(key, { alg: 'HS256' }, claims)}`);
 
   it.each(keys.map((key, index) => [index + 1, key] as const))(
     'accepts a token signed with secret %i, until it has expired',
     async (_, key) => {
-      expect(await judged(key, CLAIMS)).toMatchObject({ ok: true });
-      const expired = await judged(key, { ...CLAIMS, exp: NOW - 60 });
+      expect(await judgeBySecrets(key, CLAIMS)).toMatchObject({ ok: true });
+      const expired = await judgeBySecrets(key, { ...CLAIMS, exp: NOW - 60 });
       expect(expired).toMatchObject({ message: 'The token has expired.' });
     },
   );
 
   it('refuses a token signed with another secret', async () => {
-    expect(await judged(SECRET_KEY, CLAIMS)).toMatchObject({
+    expect(await judgeBySecrets(SECRET_KEY, CLAIMS)).toMatchObject({
       message: "The token's signature is not valid.",
     });
   });

@@ -133,11 +133,11 @@ function looseBits(good: string): string {
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   const next = letters.charAt(letters.indexOf(good.slice(-1)) + 1);
   const candidates = [good.slice(0, -1) + next, `${good}A`];
-  const same = candidates.find((candidate) => decoded(candidate) === decoded(good));
+  const same = candidates.find((candidate) => signatureHex(candidate) === signatureHex(good));
   return same ?? `${good}A`;
 }
 
-function decoded(token: string): string {
+function signatureHex(token: string): string {
   return Buffer.from(token.split('.')[2] ?? '', 'base64url').toString('hex');
 }
 

@@ -30,7 +30,7 @@ const judgeUnknown = (issuer: TestIssuer) =>
   issuer.judge(RSA.privateKey, { alg: 'RS256', kid: crypto.randomUUID() });
 
 /** Keeps every request for the keys waiting, and resolves with the response to the first. */
-function held({ server }: TestIssuer): Promise<ServerResponse> {
+function holdFetches({ server }: TestIssuer): Promise<ServerResponse> {
   return new Promise((resolve) => {
     server.answer((_, response) => {
       resolve(response);
@@ -103,7 +103,7 @@ describe('the key set', () => {
 
   it('is not fetched after it is closed, even if a fetch was under way', async () => {
     const issuer = await TestIssuer.start(RSA_JWK);
-    const arrived = held(issuer);
+    const arrived = holdFetches(issuer);
     issuer.time.pass(5 * MINUTE_MS);
     const response = await arrived;
     issuer.keySet.close();
@@ -120,7 +120,7 @@ describe('the key set', () => {
 describe('a call whose key is known never waits', () => {
   it('after eleven minutes without calls', async () => {
     const issuer = await TestIssuer.start(RSA_JWK);
-    void held(issuer);
+    void holdFetches(issuer);
     issuer.time.pass(11 * MINUTE_MS);
     // More than may wait.
     for (let count = 0; count < 300; count++) expect(await judgeRsa(issuer)).toMatchObject({ ok: true });
@@ -128,7 +128,7 @@ describe('a call whose key is known never waits', () => {
 
   it('while others, whose keys are unknown or ambiguous, wait for a fetch', async () => {
     const issuer = await TestIssuer.start(RSA_JWK, NEXT_RSA_JWK, EC_JWK);
-    const arrived = held(issuer);
+    const arrived = holdFetches(issuer);
     issuer.time.pass(MINUTE_MS);
     const waiting = [judgeNameless(issuer), judgeUnknown(issuer)];
     const response = await arrived;
@@ -178,7 +178,7 @@ describe('callers whose key is unknown or ambiguous', () => {
 
   it('wait 256 at once, and further ones are refused at once', async () => {
     const issuer = await TestIssuer.start(RSA_JWK);
-    const arrived = held(issuer);
+    const arrived = holdFetches(issuer);
     issuer.time.pass(MINUTE_MS);
     const waiting = Array.from({ length: 256 }, async () => judgeUnknown(issuer));
     const response = await arrived;
@@ -193,7 +193,7 @@ describe('callers whose key is unknown or ambiguous', () => {
     response.end(JSON.stringify({ keys: [RSA_JWK] }));
     for (const result of await Promise.all(waiting.map((found) => Promise.resolve(found))))
       expect(result).toMatchObject({ message: UNKNOWN_KID });
-    const next = held(issuer);
+    const next = holdFetches(issuer);
     issuer.time.pass(MINUTE_MS);
     const again = judgeUnknown(issuer);
     (await next).end();
@@ -236,7 +236,7 @@ describe('a withdrawn key', () => {
     const issuer = await TestIssuer.start(RSA_JWK);
     issuer.server.answer((_, response) => response.writeHead(500).end());
     await issuer.pass(5 * MINUTE_MS);
-    const arrived = held(issuer);
+    const arrived = holdFetches(issuer);
     issuer.time.pass(MINUTE_MS);
     const response = await arrived;
     await judgeRsa(issuer);

@@ -418,7 +418,7 @@ describe('an observer of calls', () => {
 
 describe('an overloaded service', () => {
   /** A pipeline with these limits and a public method beside the tested one. */
-  function limited(
+  function pipelineWith(
     limits: Partial<Limits>,
     handle: BytesMethod['handle'],
     cachedResponse?: BytesMethod['cachedResponse'],
@@ -437,7 +437,7 @@ describe('an overloaded service', () => {
     ['too many calls under way', { maxCalls: 1 }],
     ['too many waiting calls', { maxWaitingCalls: 2 }],
   ])('refuses a call at once and says when to retry: %s', async (_, limits) => {
-    const pipeline = limited(limits, waits);
+    const pipeline = pipelineWith(limits, waits);
     void pipeline(callOf());
     const reply = await pipeline(callOf());
     expect(reply.code).toBe(status.RESOURCE_EXHAUSTED);
@@ -451,13 +451,13 @@ describe('an overloaded service', () => {
   });
 
   it('never refuses a health check', async () => {
-    const pipeline = limited({ maxCalls: 1 }, waits);
+    const pipeline = pipelineWith({ maxCalls: 1 }, waits);
     void pipeline(callOf());
     expect(await pipeline(callOf({ path: '/health' }))).toMatchObject({ code: status.OK });
   });
 
   it('answers from the cache even if the caller has no place left', async () => {
-    const pipeline = limited({ maxWaitingCalls: 2 }, waits, ({ length }) =>
+    const pipeline = pipelineWith({ maxWaitingCalls: 2 }, waits, ({ length }) =>
       length === 0 ? ANSWER : undefined,
     );
     void pipeline(callOf({ message: new Uint8Array(1) }));
@@ -466,7 +466,7 @@ describe('an overloaded service', () => {
 
   it('lets one caller wait in half of the places, leaves the rest to others, and begins nothing else', async () => {
     let begun = 0;
-    const pipeline = limited({ maxWaitingCalls: 4 }, (...call) => {
+    const pipeline = pipelineWith({ maxWaitingCalls: 4 }, (...call) => {
       begun += 1;
       return waits(...call);
     });
@@ -486,7 +486,7 @@ describe('an overloaded service', () => {
       throw new Failure('ROUTE_NOT_FOUND', 'No.');
     };
     const outcomes = [refuse, () => ANSWER, refuse];
-    const pipeline = limited(limits, () => outcomes.shift()?.() ?? ANSWER);
+    const pipeline = pipelineWith(limits, () => outcomes.shift()?.() ?? ANSWER);
     const stranger = callOf({ metadata: new Metadata() });
     expect((await pipeline(stranger)).code).toBe(status.UNAUTHENTICATED);
     for (const code of [status.NOT_FOUND, status.OK, status.NOT_FOUND])

@@ -78,7 +78,7 @@ describe('the service on three Galera nodes behind HAProxy', needs('galera', 'ha
   }
 
   /** The ledger of a node. Gives the node time to apply everything that it has received. */
-  async function settled(there: string, creates: readonly Create[]): Promise<Ledger> {
+  async function waitForLedger(there: string, creates: readonly Create[]): Promise<Ledger> {
     const until = performance.now() + JOIN_MS;
     let ledger = await ledgerOf(there, creates);
     while (ledger.lost > 0 && performance.now() < until) {
@@ -142,8 +142,8 @@ describe('the service on three Galera nodes behind HAProxy', needs('galera', 'ha
       const ledgers: Record<'ledger' | 'withIds', Ledger>[] = [];
       for (const [i, node] of nodes.entries()) {
         const there = throughPort(url, node.port);
-        const ledger = await settled(there, callers.creates);
-        const withIds = await settled(there, insisting.creates);
+        const ledger = await waitForLedger(there, callers.creates);
+        const withIds = await waitForLedger(there, insisting.creates);
         expect.soft(ledger, `node ${i}`).toMatchObject({ lost: 0, doubled: 0 });
         expect.soft(withIds, `node ${i}`).toMatchObject({ lost: 0, doubled: 0 });
         expect.soft(withIds.acknowledged).toBe(insisting.creates.length);

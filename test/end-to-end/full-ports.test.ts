@@ -24,7 +24,7 @@ async function statusOn(socket: Socket, head: string, body = ''): Promise<string
   });
 }
 
-function opened(url: string): Socket {
+function openSocket(url: string): Socket {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname).on('error', () => undefined);
   onTestFinished(() => void socket.destroy());
@@ -41,10 +41,10 @@ describe('when all places for REST connections are taken, a new connection', () 
     ['a create without a token', '401', `POST /v1/routing HTTP/1.1\r\n${CREATE}`, BODY],
   ])('replaces one that has asked for %s', async (_, answer, head, body) => {
     const { httpUrl } = await runningService({ settings: { MAX_CONNECTIONS: '1' } });
-    const first = opened(httpUrl);
+    const first = openSocket(httpUrl);
     expect(await statusOn(first, head, body)).toBe(answer);
     const closed = once(first, 'close');
-    expect(await statusOn(opened(httpUrl), 'GET /healthz HTTP/1.1\r\n')).toBe('200');
+    expect(await statusOn(openSocket(httpUrl), 'GET /healthz HTTP/1.1\r\n')).toBe('200');
     await closed;
   });
 
@@ -61,9 +61,9 @@ describe('when all places for REST connections are taken, a new connection', () 
     ],
   ])('does not replace one that has been told of %s', async (_, answer, head, body) => {
     const { httpUrl } = await runningService({ settings: { MAX_CONNECTIONS: '1' } });
-    const first = opened(httpUrl);
+    const first = openSocket(httpUrl);
     expect(await statusOn(first, head, body)).toBe(answer);
-    expect(await statusOn(opened(httpUrl), 'GET /healthz HTTP/1.1\r\n')).toBe('refused');
+    expect(await statusOn(openSocket(httpUrl), 'GET /healthz HTTP/1.1\r\n')).toBe('refused');
     expect(await statusOn(first, 'GET /healthz HTTP/1.1\r\n')).toBe('200');
   });
 });

@@ -26,7 +26,7 @@ interface Done {
 }
 
 /** Attacks the service from another process, and checks the honest client, the memory and the log. */
-async function attacked(
+async function runAttack(
   settings: Readonly<Record<string, string>>,
   name: string,
   durationMs: number,
@@ -73,18 +73,18 @@ describe('an honest client is served, and memory and log stay bounded, during', 
     'rapid resets',
     'more streams than allowed',
   ])('%s', async (name) => {
-    await attacked({}, name, scale.loadMs);
+    await runAttack({}, name, scale.loadMs);
   });
 });
 
 it('silent connections are closed after the idle time', async () => {
   const settings = { GRPC_IDLE_MS: '1000', HTTP_IDLE_MS: '1000' };
-  const { closed } = await attacked(settings, 'silent connections', 5_000);
+  const { closed } = await runAttack(settings, 'silent connections', 5_000);
   expect(closed, 'of 2,000 silent connections').toBeGreaterThanOrEqual(1_000);
 });
 
 it('bodies sent byte by byte are answered within the deadline, unauthenticated ones before they are read', async () => {
-  const { answered } = await attacked({ DEADLINE_MS: '1000' }, 'REST bodies byte by byte', 3_000);
+  const { answered } = await runAttack({ DEADLINE_MS: '1000' }, 'REST bodies byte by byte', 3_000);
   expect(answered, 'of 400 requests').toBe(400);
 });
 

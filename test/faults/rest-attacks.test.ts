@@ -101,7 +101,7 @@ async function lateCreate({ http }: ServiceProcess): Promise<number | undefined>
 }
 
 /** The id of a new route. */
-async function created(service: ServiceProcess): Promise<string> {
+async function createRoute(service: ServiceProcess): Promise<string> {
   const response = await post({ httpUrl: service.http });
   return ((await response.json()) as { id: string }).id;
 }
@@ -123,7 +123,7 @@ async function gets({ http }: ServiceProcess, id: string, durationMs: number) {
 
 it('1,100 half-sent requests of one caller take no place of late bodies from others, and delay no get', async () => {
   const service = await start();
-  const id = await created(service);
+  const id = await createRoute(service);
   const attacked = attack(service, {
     name: 'a caller sends half bodies',
     connections: 11,
@@ -140,7 +140,7 @@ it('1,100 half-sent requests of one caller take no place of late bodies from oth
 
 it('16 connections that request the metrics again and again leave gets of others a third of their rate', async () => {
   const service = await start();
-  const id = await created(service);
+  const id = await createRoute(service);
   await gets(service, id, 500);
   const alone = await gets(service, id, 1_500);
   const attacked = attack(service, {

@@ -23,7 +23,7 @@ afterEach(() => {
 });
 
 /** Joins the contents; "half" stands for an incomplete file. */
-function joined(contents: readonly Buffer[]): string {
+function joinContents(contents: readonly Buffer[]): string {
   reads++;
   const text = contents.join('+');
   if (text.includes('half')) throw new Error('The pair is not whole.');
@@ -39,7 +39,7 @@ async function readAgain(): Promise<void> {
 function follow(...files: string[]): FollowedFiles<string> {
   followed = new FollowedFiles({
     files: files.map((file) => join(folder, file)),
-    read: joined,
+    read: joinContents,
     onProblem: ({ message }) => problems.push(message.replaceAll(folder, '')),
     intervalMs: 10,
   });

@@ -13,7 +13,7 @@ const REFUSED: UnaryReply = { code: status.UNAUTHENTICATED, details: 'No.', answ
 const DEADLINE = Date.now() + 10_000;
 
 /** A guard whose upstream responds when the test tells it to. */
-function asked(admittedMs?: number) {
+function startGuard(admittedMs?: number) {
   const questions: { readonly call: UnaryCall; readonly reply: Deferred<UnaryReply> }[] = [];
   const guard = guardOf(
     {
@@ -42,7 +42,7 @@ function asked(admittedMs?: number) {
 }
 
 it('the guard gets the call without its message, marked as auth-only', async () => {
-  const { ask, answer, questions } = asked();
+  const { ask, answer, questions } = startGuard();
   const reply = ask('me', 'a', { message: Buffer.from('secret') });
   answer(0, PASSED);
   expect(await reply).toEqual(ADMITTED);
@@ -51,7 +51,7 @@ it('the guard gets the call without its message, marked as auth-only', async () 
 });
 
 it('an admission is reused for a limited time, for the same credential and method', async () => {
-  const { ask, answer, ids } = asked(200);
+  const { ask, answer, ids } = startGuard(200);
   const first = ask('me', 'a');
   answer(0, ADMITTED);
   await first;
@@ -66,14 +66,14 @@ it('an admission is reused for a limited time, for the same credential and metho
 });
 
 it('the end of an auth-only call by the channel itself is no admission', async () => {
-  const { ask, answer } = asked();
+  const { ask, answer } = startGuard();
   const reply = ask('me', 'a');
   answer(0, { ...PASSED, answered: false });
   expect((await reply).code).toBe(status.ABORTED);
 });
 
 it('at most a thousand admissions are reused', async () => {
-  const { ask, answer, ids } = asked();
+  const { ask, answer, ids } = startGuard();
   for (let caller = 0; caller <= 1_000; caller++) {
     const reply = ask(`caller ${caller}`, `${caller}`);
     answer(caller, ADMITTED);
@@ -85,7 +85,7 @@ it('at most a thousand admissions are reused', async () => {
 });
 
 it('requests before the first admission, and after a refusal, ask for themselves', async () => {
-  const { ask, answer, ids } = asked();
+  const { ask, answer, ids } = startGuard();
   const replies = [ask('me', 'a'), ask('me', 'b')];
   answer(0, { code: status.CANCELLED, details: '', answered: true });
   answer(1, REFUSED);

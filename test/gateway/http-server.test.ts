@@ -82,7 +82,7 @@ async function start(
 }
 
 /** A listener that answers each request with its path, once the test tells it to. */
-function held(): { onRequest: RequestListener; arrived: () => string[]; answer: () => void } {
+function holdAnswers(): { onRequest: RequestListener; arrived: () => string[]; answer: () => void } {
   const waiting: { readonly path: string; readonly answer: () => void }[] = [];
   return {
     onRequest: ({ url = '' }, response) => {
@@ -155,7 +155,7 @@ describe('an HTTP server', () => {
   });
 
   it('treats a client that half-closes its connection before the response as gone', async () => {
-    const { onRequest, arrived } = held();
+    const { onRequest, arrived } = holdAnswers();
     const { socket, received, closed } = await start(onRequest);
     socket.end(get('/'));
     await expect.poll(arrived).toEqual(['/']);
@@ -180,7 +180,7 @@ describe('an HTTP server', () => {
 
 describe('a connection beyond the limit', () => {
   /** Requests a path, and waits for the response. */
-  async function answered({ socket, received }: Client, path: string): Promise<void> {
+  async function expectAnswer({ socket, received }: Client, path: string): Promise<void> {
     socket.write(get(path));
     await expect.poll(received).toContain(`answered ${path}`);
   }
@@ -189,11 +189,11 @@ describe('a connection beyond the limit', () => {
   it('takes the place of the one that has been idle for longest', async () => {
     const { open: connectTo } = await startServer(answering(onRequest), { maxConnections: 3 });
     const [first, second, third] = [await connectTo(), await connectTo(), await connectTo()];
-    for (const client of [second, first, third]) await answered(client, '/1');
-    await answered(second, '/2');
-    await answered(await connectTo(), '/3');
+    for (const client of [second, first, third]) await expectAnswer(client, '/1');
+    await expectAnswer(second, '/2');
+    await expectAnswer(await connectTo(), '/3');
     await first.closed;
-    for (const client of [second, third]) await answered(client, '/4');
+    for (const client of [second, third]) await expectAnswer(client, '/4');
   });
 
   it.each([
@@ -203,7 +203,7 @@ describe('a connection beyond the limit', () => {
     const { open: connectTo } = await startServer(answering(onRequest), { maxConnections: 1 });
     const silent = await connectTo();
     silent.socket.write(bytes);
-    await answered(await connectTo(), '/');
+    await expectAnswer(await connectTo(), '/');
     await silent.closed;
   });
 
@@ -221,7 +221,7 @@ describe('a connection beyond the limit', () => {
     const { socket, closed } = await connectTo();
     socket.pause().write(get('/unread'));
     await expect.poll(() => asked).toBe(true);
-    await answered(await connectTo(), '/');
+    await expectAnswer(await connectTo(), '/');
     socket.resume();
     await closed;
   });
@@ -244,11 +244,11 @@ describe('a connection beyond the limit', () => {
     const clients = await Promise.all(Array.from({ length: 100 }, connectTo));
     for (const { socket } of clients) socket.write(get('/many'));
     await expect.poll(() => clients.map(({ received }) => received()).join()).toContain('answered /many');
-    await answered(await connectTo(), '/');
+    await expectAnswer(await connectTo(), '/');
   });
 
   it('is refused if all others have a request in progress, and accepted afterwards', async () => {
-    const waiting = held();
+    const waiting = holdAnswers();
     const { open: connectTo } = await startServer(answering(waiting.onRequest), { maxConnections: 1 });
     const first = await connectTo();
     first.socket.write(get('/1') + get('/2'));
@@ -266,11 +266,11 @@ describe('a connection beyond the limit', () => {
   it('is refused if the clients of all others have had responses for callers', async () => {
     const { open: connectTo } = await startServer(answering(onRequest), { maxConnections: 1 });
     const first = await connectTo();
-    await answered(first, '/for-callers');
-    await answered(first, '/for-anybody');
+    await expectAnswer(first, '/for-callers');
+    await expectAnswer(first, '/for-anybody');
     const refused = await connectTo();
     await refused.closed;
-    await answered(first, '/again');
+    await expectAnswer(first, '/again');
     first.socket.destroy();
     await expect
       .poll(async () => {
@@ -285,7 +285,7 @@ describe('a connection beyond the limit', () => {
 
 describe('an HTTP server that closes', () => {
   it('answers the requests in progress, the last on each connection with Connection: close', async () => {
-    const { onRequest, arrived, answer } = held();
+    const { onRequest, arrived, answer } = holdAnswers();
     const { server, socket, received } = await start(onRequest);
     socket.write(get('/before'));
     await expect.poll(arrived).toEqual(['/before']);
@@ -303,7 +303,7 @@ describe('an HTTP server that closes', () => {
   });
 
   it('is closed once its last connection is idle', async () => {
-    const { onRequest, arrived, answer } = held();
+    const { onRequest, arrived, answer } = holdAnswers();
     const { server, socket, received } = await start(onRequest);
     socket.write(get('/'));
     await expect.poll(arrived).toEqual(['/']);

@@ -60,7 +60,7 @@ afterEach(async () => {
   await end;
 });
 
-async function opened(): Promise<Socket> {
+async function openConnection(): Promise<Socket> {
   const socket = socketTo(address.host).on('error', () => undefined);
   let received = NO_BYTES;
   socket.on('data', (chunk: Buffer) => (received = Buffer.concat([received, chunk])));
@@ -83,7 +83,7 @@ describe('a client that ends its connection while a stream has broken headers', 
     ['with SETTINGS on a stream', frame(SETTINGS, 0, 1, Buffer.alloc(6))],
   ])('%s does not abort the process', async (_, ending) => {
     for (let times = 0; times < 10; times++) {
-      const socket = await opened();
+      const socket = await openConnection();
       socket.write(Buffer.concat([BREAKING, ending]));
       expect(await collect()).toBe('goes on');
       socket.destroy();

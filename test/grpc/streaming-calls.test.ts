@@ -178,7 +178,7 @@ describe('reflection', () => {
 
 describe('an observer of streaming calls', () => {
   /** A server whose streaming calls are observed, and what the observer saw. */
-  async function observed(change: TestServerOptions = {}) {
+  async function startObserved(change: TestServerOptions = {}) {
     const begun: string[] = [];
     const ended: unknown[] = [];
     const server = await startTestServer({
@@ -192,7 +192,7 @@ describe('an observer of streaming calls', () => {
   }
 
   it('is notified when a watch begins and when its client cancels it', async () => {
-    const { server, begun: paths, ended } = await observed();
+    const { server, begun: paths, ended } = await startObserved();
     const stream = await begun(connectTo(server), WATCH_PATH);
     expect(paths).toEqual([WATCH_PATH]);
     stream.close(constants.NGHTTP2_CANCEL);
@@ -200,7 +200,7 @@ describe('an observer of streaming calls', () => {
   });
 
   it.each(REFLECTION_PATHS)('is notified once that a call of %s has ended', async (path) => {
-    const { server, ended } = await observed();
+    const { server, ended } = await startObserved();
     const stream = await begun(connectTo(server), path);
     expect((await outcomeOf(stream.end())).code).toBe(status.OK);
     await server.close(0);
@@ -208,7 +208,7 @@ describe('an observer of streaming calls', () => {
   });
 
   it('is notified once, with the reason, that a call was refused', async () => {
-    const { server, ended } = await observed({ mostStreamingCalls: 1 });
+    const { server, ended } = await startObserved({ mostStreamingCalls: 1 });
     await begun(connectTo(server), WATCH_PATH);
     await outcomeOf(requestOn(connectTo(server), WATCH_PATH).end(EVERYTHING));
     const refused = { path: WATCH_PATH, code: status.UNIMPLEMENTED, reason: 'UNSUPPORTED' };

@@ -23,7 +23,7 @@ async function start(): Promise<Service> {
 }
 
 /** Runs an example as its README shows and returns the JSON values that it prints. */
-async function printed(service: Service, program: string, ...args: string[]): Promise<unknown[]> {
+async function runExample(service: Service, program: string, ...args: string[]): Promise<unknown[]> {
   const { PYTHONPATH, LD_LIBRARY_PATH, HOME } = process.env;
   const folders = Object.values(supplies.programs).map((path) => dirname(path));
   const PATH = [...folders, process.env['PATH']].join(delimiter);
@@ -62,7 +62,7 @@ function expectOneRouteTwice(routes: readonly unknown[]): void {
 
 describe('the example', () => {
   it('with curl creates a route and reads it back', needs('curl'), async () => {
-    expectOneRouteTwice(await printed(await start(), `${EXAMPLES}/shell/curl.sh`));
+    expectOneRouteTwice(await runExample(await start(), `${EXAMPLES}/shell/curl.sh`));
   });
 
   it('with buf creates a route and reads it back, with the token command of the README', async () => {
@@ -78,12 +78,12 @@ describe('the example', () => {
   });
 
   it('with grpcurl creates a route and reads it back', needs('grpcurl'), async () => {
-    expectOneRouteTwice(await printed(await start(), `${EXAMPLES}/shell/grpcurl.sh`));
+    expectOneRouteTwice(await runExample(await start(), `${EXAMPLES}/shell/grpcurl.sh`));
   });
 
   it('in Python creates a route and reads it back', needs('python'), async () => {
     const example = `${EXAMPLES}/python/create_and_get.py`;
-    expectOneRouteTwice(await printed(await start(), programPath('python'), example));
+    expectOneRouteTwice(await runExample(await start(), programPath('python'), example));
   });
 
   it.each([

@@ -159,11 +159,11 @@ it('a pod without its issuer is alive but not ready, and is ready once the issue
     JWT_AUDIENCE: 'route-registry',
   });
   const { ops } = await program.line('listening');
-  const probed = async (probe: Probe | undefined): Promise<number> =>
+  const statusOf = async (probe: Probe | undefined): Promise<number> =>
     (await fetch(`${String(ops)}${probe?.httpGet?.path ?? ''}`)).status;
   const probes = [container?.startupProbe, container?.livenessProbe, container?.readinessProbe];
   await program.line('waiting for the key set: the service is not ready without it');
-  await expect(Promise.all(probes.map(probed))).resolves.toEqual([200, 200, 503]);
+  await expect(Promise.all(probes.map(statusOf))).resolves.toEqual([200, 200, 503]);
   await startOidcIssuer({ port });
-  await expect.poll(() => probed(container?.readinessProbe)).toBe(200);
+  await expect.poll(() => statusOf(container?.readinessProbe)).toBe(200);
 });

@@ -16,7 +16,7 @@ function block(heading: string, index: number, path = 'README.md'): string {
 }
 
 /** A response that the README shows. */
-function shown(index: number): Record<string, unknown> {
+function responseInReadme(index: number): Record<string, unknown> {
   return JSON.parse(blocksOf('README.md', 'json').get('Call it')?.[index] ?? '') as Record<string, unknown>;
 }
 
@@ -29,7 +29,7 @@ function routeIn(printed = ''): unknown {
 async function expectFirstAnswers(reader: Reader): Promise<void> {
   const [, create = '', get = ''] = block('Call it', 0).split('\n\n');
   const created = await reader.paste(create);
-  expect(routeIn(created)).toEqual(routeIn(JSON.stringify(shown(0))));
+  expect(routeIn(created)).toEqual(routeIn(JSON.stringify(responseInReadme(0))));
   expect(await reader.paste(get)).toBe(created);
   expect(await reader.paste(block('Call it', 2))).toContain("handler: 'getUser'");
 }
@@ -61,7 +61,7 @@ describe('a reader of the README', () => {
 
       const [methods, first] = await reader.pasteBlock(block('gRPC', 0, 'docs/calling.md'));
       expect(methods).toContain('routing.v1.RouteService/CreateRoute\n');
-      expect(routeIn(first)).toEqual(routeIn(JSON.stringify(shown(1))));
+      expect(routeIn(first)).toEqual(routeIn(JSON.stringify(responseInReadme(1))));
       const ofSet = blocksOf('examples/README.md', 'sh').get('Generate code')?.[0];
       expect(routeIn(await reader.paste(String(ofSet)))).toEqual(routeIn(first));
 
@@ -111,7 +111,7 @@ describe('a reader of the README', () => {
       await reader.startService(block('Run it', 0));
       await reader.pasteBlock(block('Call it', 0));
       const [created, got] = await reader.pasteBlock(block('Call it', 1));
-      const answer = JSON.stringify(shown(1), null, 2);
+      const answer = JSON.stringify(responseInReadme(1), null, 2);
       for (const printed of [created, got]) {
         expect(routeIn(printed)).toEqual(routeIn(answer));
         expect(printed?.split('\n')).toHaveLength(answer.split('\n').length + 1);

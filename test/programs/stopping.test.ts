@@ -211,9 +211,9 @@ it('a log that cannot be written neither stops the service nor keeps it from sto
   });
   const ended = once(service, 'close');
   onTestFinished(() => void service.kill('SIGKILL'));
-  const answered = async (): Promise<number> => (await createOver(`http://${address}`)).status;
-  await expect.poll(() => answered().catch(() => 0), { timeout: 20_000 }).toBe(201);
-  await expect(answered()).resolves.toBe(201);
+  const createStatus = async (): Promise<number> => (await createOver(`http://${address}`)).status;
+  await expect.poll(() => createStatus().catch(() => 0), { timeout: 20_000 }).toBe(201);
+  await expect(createStatus()).resolves.toBe(201);
   service.kill('SIGTERM');
   await expect(ended).resolves.toEqual([0, null]);
 });

@@ -13,14 +13,14 @@ function run(name: string, settings: Readonly<Record<string, string>>): Program 
 }
 
 /** The settings of a service with a certificate. */
-function secured(): Record<string, string> {
+function tlsSettings(): Record<string, string> {
   const files = new MountedFiles({ ...authority.issue() });
   return { TLS_CERT_FILE: files.path('cert'), TLS_KEY_FILE: files.path('key') };
 }
 
 describe('the service with TLS, as its own process', () => {
   it('logs an https URL', async () => {
-    const settings = secured();
+    const settings = tlsSettings();
     const program = run('main', settings);
     const { http } = await program.line('listening');
     expect(http).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
@@ -30,8 +30,8 @@ describe('the service with TLS, as its own process', () => {
   });
 
   it('exits and names the settings when the key does not match the certificate', async () => {
-    const other = secured()['TLS_KEY_FILE'] ?? '';
-    const { exitCode, stderr } = await run('main', { ...secured(), TLS_KEY_FILE: other }).ended;
+    const other = tlsSettings()['TLS_KEY_FILE'] ?? '';
+    const { exitCode, stderr } = await run('main', { ...tlsSettings(), TLS_KEY_FILE: other }).ended;
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(
       /^The service cannot start: The files of TLS_CERT_FILE, TLS_KEY_FILE .* is not the key of/,

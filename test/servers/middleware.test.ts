@@ -17,13 +17,13 @@ import { npmPackages } from '../support/npm-packages.js';
 const headers = { authorization: MEMBER };
 
 /** What a package of npm exports. */
-async function installed(name: string, version: string): Promise<unknown> {
+async function exportsOf(name: string, version: string): Promise<unknown> {
   const require = createRequire(join(await npmPackages({ [name]: version }), 'x.js'));
   return require(name);
 }
 
 it("a response from apicache's memory has the headers of the first", async () => {
-  const apicache = (await installed('apicache', '1.6.3')) as { middleware(time: string): RequestHandler };
+  const apicache = (await exportsOf('apicache', '1.6.3')) as { middleware(time: string): RequestHandler };
   const upstream = new LibraryServer();
   const { handler } = createTranscoder({ descriptorSet: libraryDescriptorSet, upstream });
   const origin = await listening(createServer(express().use(apicache.middleware('1 minute'), handler)));
@@ -36,7 +36,7 @@ it("a response from apicache's memory has the headers of the first", async () =>
 });
 
 it('@fastify/static serves the files of its application at the root, beside a contract with a base path', async () => {
-  const plugin = (await installed('@fastify/static', '10.1.11')) as FastifyPluginCallback<{ root: string }>;
+  const plugin = (await exportsOf('@fastify/static', '10.1.11')) as FastifyPluginCallback<{ root: string }>;
   const root = await mkdtemp(join(tmpdir(), 'static-'));
   onTestFinished(() => rm(root, { recursive: true }));
   await writeFile(join(root, 'hello.txt'), 'Hello');

@@ -9,7 +9,7 @@ const LATE = { name: 'KnexTimeoutError' };
 const DUPLICATE = { code: 'ER_DUP_ENTRY', errno: 1062, sqlState: '23000' };
 
 /** Sends a statement that fails with each error in turn and then succeeds; resolves with the number of attempts. */
-async function attempted(...failures: readonly object[]): Promise<number> {
+async function attemptsFor(...failures: readonly object[]): Promise<number> {
   let sent = 0;
   await inAttempts(
     (attempt) => {
@@ -27,11 +27,11 @@ async function attempted(...failures: readonly object[]): Promise<number> {
 
 describe('a statement', () => {
   it('is sent once if it succeeds', async () => {
-    await expect(attempted()).resolves.toBe(1);
+    await expect(attemptsFor()).resolves.toBe(1);
   });
 
   it('is retried through an outage of the database', async () => {
-    await expect(attempted(LOST, REFUSED, CROWDED, LATE)).resolves.toBe(5);
+    await expect(attemptsFor(LOST, REFUSED, CROWDED, LATE)).resolves.toBe(5);
   });
 
   it.each([
@@ -41,7 +41,7 @@ describe('a statement', () => {
     ['a lost connection', LOST],
     ['a busy embedded database', { code: 'SQLITE_BUSY' }],
   ])('is retried if its first attempt fails because of %s', async (_, failure) => {
-    await expect(attempted(failure)).resolves.toBe(2);
+    await expect(attemptsFor(failure)).resolves.toBe(2);
   });
 
   it('is retried after a pause that depends on the attempt', async () => {
@@ -73,15 +73,15 @@ describe('a statement', () => {
     ['a read that exceeds its time limit', { errno: 3024, sqlState: 'HY000' }],
     ['a programming error', {}],
   ])('is not retried if its first attempt fails because of %s', async (_, failure) => {
-    await expect(attempted(failure)).rejects.toThrow('failure 1');
+    await expect(attemptsFor(failure)).rejects.toThrow('failure 1');
   });
 
   it('is not retried any more once an attempt is refused', async () => {
-    await expect(attempted(LOST, DUPLICATE)).rejects.toThrow('failure 2');
+    await expect(attemptsFor(LOST, DUPLICATE)).rejects.toThrow('failure 2');
   });
 
   it('is sent at most ten times', async () => {
-    await expect(attempted(...Array<object>(MAX_ATTEMPTS).fill(LOST))).rejects.toThrow('failure 10');
+    await expect(attemptsFor(...Array<object>(MAX_ATTEMPTS).fill(LOST))).rejects.toThrow('failure 10');
   });
 });
 

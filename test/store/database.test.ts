@@ -167,7 +167,7 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
   afterAll(() => database.drop());
 
   /** Opens the database behind a front with TLS. */
-  async function opened(
+  async function openThroughTls(
     parameters: Readonly<Record<string, string>>,
     tls: TlsOptions | undefined,
     host = 'localhost',
@@ -193,7 +193,7 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
     ['VERIFY_CA, whatever the host', AUTHORITY, elsewhere, 'localhost'],
     ['VERIFY_CA, whatever the address', AUTHORITY, elsewhere, '127.0.0.1'],
   ])('accepts a valid certificate: %s', async (_, parameters, pair, host) => {
-    const { knex, front } = await opened(parameters, { ...pair }, host);
+    const { knex, front } = await openThroughTls(parameters, { ...pair }, host);
     await knex.raw('select 1');
     expect(front.logins()).toBe(1);
   });
@@ -207,24 +207,24 @@ describeOn(engines.slice(1))('TLS to $name', (engine) => {
     ['that has expired', IDENTITY, expired, 'localhost'],
     ['of an authority that Node does not trust, without ssl-ca', PUBLIC, first, 'localhost'],
   ])('sends no login to a server with a certificate %s', async (_, parameters, pair, host) => {
-    const { knex, front } = await opened(parameters, { ...pair }, host);
+    const { knex, front } = await openThroughTls(parameters, { ...pair }, host);
     await expect(knex.raw('select 1')).rejects.toMatchObject({ code: 'HANDSHAKE_SSL_ERROR' });
     expect(front.logins()).toBe(0);
   });
 
   it('sends no login to a server without TLS', async () => {
-    const { knex, front } = await opened(IDENTITY, undefined);
+    const { knex, front } = await openThroughTls(IDENTITY, undefined);
     await expect(knex.raw('select 1')).rejects.toMatchObject({ code: 'HANDSHAKE_NO_SSL_SUPPORT' });
     expect(front.logins()).toBe(0);
   });
 
   it('presents a client certificate to a server that requests one', async () => {
     const asking = { ...first, ca: authority.cert, requestCert: true };
-    const without = await opened(IDENTITY, asking);
+    const without = await openThroughTls(IDENTITY, asking);
     await expect(without.knex.raw('select 1')).rejects.toThrow();
     expect(without.front.logins()).toBe(0);
     const files = { ...IDENTITY, 'ssl-cert': 'cert', 'ssl-key': 'key' };
-    const { knex } = await opened(files, asking);
+    const { knex } = await openThroughTls(files, asking);
     await knex.raw('select 1');
   });
 });

@@ -30,7 +30,7 @@ describeOn(engines)('routes that were stored while duplicates were allowed, on $
   }
 
   /** The paths of all routes, oldest first, with their shapes, or `id` in place of it. */
-  async function stored(): Promise<[string, string | null][]> {
+  async function storedShapes(): Promise<[string, string | null][]> {
     const rows = await knex<{ id: Buffer; path: string; shape: Buffer | null }>('routes')
       .orderBy('id')
       .select('id', 'path', 'shape');
@@ -43,7 +43,7 @@ describeOn(engines)('routes that were stored while duplicates were allowed, on $
 
   it('have no shape until they are counted, and then the oldest of each shape has it', async () => {
     await store('/a', '/b/:id', '/a', '/b/:key', '/c:get');
-    await expect(stored()).resolves.toEqual(
+    await expect(storedShapes()).resolves.toEqual(
       ['/a', '/b/:id', '/a', '/b/:key', '/c:get'].map((path) => [path, null]),
     );
     await expect(countDuplicates(knex)).resolves.toBe(5);
@@ -54,9 +54,9 @@ describeOn(engines)('routes that were stored while duplicates were allowed, on $
       ['/b/:key', 'id'],
       ['/c:get', 'GET /c:'],
     ];
-    await expect(stored()).resolves.toEqual(expected);
+    await expect(storedShapes()).resolves.toEqual(expected);
     await expect(countDuplicates(knex)).resolves.toBe(0);
-    await expect(stored()).resolves.toEqual(expected);
+    await expect(storedShapes()).resolves.toEqual(expected);
   });
 
   it('leave its shape to a route that was stored while duplicates were refused', async () => {
@@ -65,7 +65,7 @@ describeOn(engines)('routes that were stored while duplicates were allowed, on $
     await expect(database.strict.insert(refusing ?? entryOf())).resolves.toEqual(INSERTED);
     await store('/a/:z');
     await expect(countDuplicates(knex)).resolves.toBe(2);
-    await expect(stored()).resolves.toEqual([
+    await expect(storedShapes()).resolves.toEqual([
       ['/a/:x', 'id'],
       ['/a/:y', 'GET /a/:'],
       ['/a/:z', 'id'],
@@ -79,7 +79,7 @@ describeOn(engines)('routes that were stored while duplicates were allowed, on $
     knex.on('query', ({ sql }: { sql: string }) => lengths.push(sql.length));
     await expect(countDuplicates(knex)).resolves.toBe(paths.length);
     expect(Math.max(...lengths)).toBeLessThan(1_048_576);
-    const shapes = (await stored()).map(([, shape]) => shape);
+    const shapes = (await storedShapes()).map(([, shape]) => shape);
     expect(shapes).toEqual(paths.map((path) => `GET ${path.replace(/:.*/, ':')}`));
   });
 
@@ -96,7 +96,7 @@ describeOn(engines)('routes that were stored while duplicates were allowed, on $
     }
     await Promise.all([counting, again]);
     expect(outcomes.filter((outcome) => !['inserted', 'duplicate'].includes(outcome))).toEqual([]);
-    const shapes = (await stored()).map(([, shape]) => shape).filter((shape) => shape !== 'id');
+    const shapes = (await storedShapes()).map(([, shape]) => shape).filter((shape) => shape !== 'id');
     expect(shapes).not.toContain(null);
     expect(new Set(shapes).size).toBe(shapes.length);
     expect(shapes.length).toBeGreaterThanOrEqual(500);

@@ -67,7 +67,7 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
   afterAll(() => database.close());
 
   /** Opens a store that meets a fault once, at the first statement that has it after `arm`. */
-  async function opened(
+  async function openBehindFront(
     faultOf: (statement: Statement) => Fault | undefined,
     { answer }: Fault = { done: false },
   ): Promise<{
@@ -100,7 +100,7 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
         ),
       ),
     )('whose %s %s, no later create is lost', async (kind, _name, met) => {
-      const { store, knex, fault } = await opened(
+      const { store, knex, fault } = await openBehindFront(
         (statement) => (statement.kind === kind ? met : undefined),
         met,
       );
@@ -121,7 +121,7 @@ describeOn(engines.slice(1))('after a fault in a transaction, on $name', (engine
   });
 
   it('whose COMMIT fails, the other connections stay in use', async () => {
-    const { store, front, fault } = await opened(({ kind }) =>
+    const { store, front, fault } = await openBehindFront(({ kind }) =>
       kind === 'COMMIT' ? { done: true, answer: 1969 } : undefined,
     );
     const find = (): Promise<unknown> =>

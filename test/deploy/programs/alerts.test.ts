@@ -250,7 +250,7 @@ async function startPrometheus(configuration: object): Promise<Prometheus> {
   onTestFinished(() => watchdog.stop());
   const base = `http://127.0.0.1:${port}`;
   await expect.poll(() => answers(`${base}/-/ready`), { timeout: START_MS }).toBe(true);
-  return { query: (expression) => queried(base, expression) };
+  return { query: (expression) => queryPrometheus(base, expression) };
 }
 
 async function answers(url: string): Promise<boolean> {
@@ -266,7 +266,7 @@ interface QueryAnswer {
   readonly data: { readonly resultType: string; readonly result: readonly Sample[] };
 }
 
-async function queried(base: string, expression: string): Promise<readonly Sample[]> {
+async function queryPrometheus(base: string, expression: string): Promise<readonly Sample[]> {
   const response = await fetch(`${base}/api/v1/query?query=${encodeURIComponent(expression)}`);
   const { status, error, data } = (await response.json()) as QueryAnswer;
   if (status !== 'success') throw new Error(`${expression}: ${error ?? response.status}`);

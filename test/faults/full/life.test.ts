@@ -207,7 +207,7 @@ function keysOf([code, reason]: End): string[] {
 }
 
 /** The same counts as the metrics have them. */
-function counted(
+function countsIn(
   metrics: MetricText,
   name: string,
   label: string,
@@ -276,8 +276,8 @@ it(
     const read = async (): Promise<object[]> => {
       const metrics = readMetrics(await (await fetch(`${service.ops}/metrics`)).text());
       return [
-        counted(metrics, 'grpc_server_handled_total', 'grpc_code', 'grpc'),
-        counted(metrics, 'http_server_request_duration_seconds_count', 'http_response_status_code', 'rest'),
+        countsIn(metrics, 'grpc_server_handled_total', 'grpc_code', 'grpc'),
+        countsIn(metrics, 'http_server_request_duration_seconds_count', 'http_response_status_code', 'rest'),
       ].map((counts) => Object.fromEntries(counts));
     };
     const shown = (counts: Map<string, number>): string =>
