@@ -40,6 +40,7 @@ export class Components {
     const known = this.#references.get(key);
     if (known !== undefined) return known;
 
+    // The schema has the short name of its type or, if another type has that already, the full one.
     const inHome = typeName.startsWith(`${this.#home}.`);
     const shortName = inHome ? typeName.slice(this.#home.length + 1) : typeName;
     const name = this.#names.of(key, prefix + shortName + suffix, prefix + typeName + suffix);

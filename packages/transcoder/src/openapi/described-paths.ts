@@ -23,6 +23,9 @@ export interface DescribedPath {
   readonly wildcards: readonly Wildcard[];
 }
 
+/** The name of the parameter for each wildcard, by its place among the segments. */
+type ParameterNames = ReadonlyMap<number, string>;
+
 /**
  * The OpenAPI paths of path templates. An OpenAPI parameter is a single segment, so a variable of several segments
  * becomes several parameters. Paths that differ only in the names of their parameters are the same path in OpenAPI, so
@@ -55,9 +58,6 @@ export class DescribedPaths {
   }
 }
 
-/** The name of the parameter for each wildcard, by its place among the segments. */
-type ParameterNames = ReadonlyMap<number, string>;
-
 /** Names parameters after their variables; the second with the same name gets `_2`. */
 function parameterNames(binding: Binding): ParameterNames {
   const { segments } = binding.template;
@@ -75,9 +75,8 @@ function parameterNames(binding: Binding): ParameterNames {
 function wildcardAt(place: number, name: string, named: readonly string[], binding: Binding): Wildcard {
   const { segments } = binding.template;
   const variable = variableAt(place, binding);
-  const places = [...segments.keys()].filter(
-    (other) => variable !== undefined && spans(variable, other, segments),
-  );
+  const isOfVariable = (other: number): boolean => variable !== undefined && spans(variable, other, segments);
+  const places = [...segments.keys()].filter(isOfVariable);
   const before = places.filter((other) => other < place).map((other) => `${named[other]}/`);
   const after = places.filter((other) => other > place).map((other) => `/${named[other]}`);
   const rest = segments[place] === '**';

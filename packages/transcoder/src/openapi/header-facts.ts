@@ -1,6 +1,6 @@
 import type { HeaderFacts } from './description-options.js';
 
-/** The facts about a header; all undefined if there are none. */
+/** The facts about a header; empty if nothing is said about it. */
 export interface NamedFacts extends HeaderFacts {
   /** The header's name as the facts write it. */
   readonly name?: string;

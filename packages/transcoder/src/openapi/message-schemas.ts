@@ -87,7 +87,7 @@ export class MessageSchemas {
   /** The schema of a field's value, with its bounds. */
   field(field: DescField, form: Form): Schema {
     const { bounds, itemBounds } = this.#parts.facts(field);
-    const single = { ...this.#single(field, form), ...itemBounds };
+    const single = { ...this.#valueSchema(field, form), ...itemBounds };
     if (field.fieldKind === 'list') return { type: 'array', items: single, ...bounds };
     if (field.fieldKind !== 'map') return { ...single, ...bounds };
     const keys = keySchemas.get(field.mapKey);
@@ -101,7 +101,7 @@ export class MessageSchemas {
 
   /** The body of a request: a whole message, or one field of it, without the fields that are elsewhere. */
   requestBody(content: DescMessage | DescField, elsewhere: Elsewhere): Content {
-    return this.body(content, 'sent', this.#schemaOf(content, 'sent', elsewhere), elsewhere);
+    return this.body(content, 'sent', this.#schemaWithout(elsewhere, content, 'sent'), elsewhere);
   }
 
   /** A body with the given schema and the example of a form: a whole message, or one field of it. */
@@ -117,7 +117,7 @@ export class MessageSchemas {
   }
 
   /** The schema of a message or a field, without what is elsewhere. */
-  #schemaOf(content: DescMessage | DescField, form: Form, elsewhere: Elsewhere): Schema {
+  #schemaWithout(elsewhere: Elsewhere, content: DescMessage | DescField, form: Form): Schema {
     const message = content.kind === 'message' ? content : content.message;
     if (message !== undefined && elsewhere.length > 0) return this.#object(message, form, elsewhere);
     return content.kind === 'message' ? this.message(content, form) : this.field(content, form);
@@ -171,7 +171,7 @@ export class MessageSchemas {
   }
 
   #property(field: DescField, form: Form, elsewhere: Elsewhere): Schema {
-    const schema = this.#schemaOf(field, form, elsewhereIn(field, elsewhere));
+    const schema = this.#schemaWithout(elsewhereIn(field, elsewhere), field, form);
     return {
       ...(form === 'sent' && !isRequired(field) ? nullable(schema) : schema),
       ...descriptionKeyword(this.#parts.comments.text(field)),
@@ -182,7 +182,7 @@ export class MessageSchemas {
   }
 
   /** The schema of a field that is not repeated, or of one item or value of a repeated or map field. */
-  #single(field: DescField, form: Form): Schema {
+  #valueSchema(field: DescField, form: Form): Schema {
     if (field.message !== undefined) return this.message(field.message, form);
     const { enum: type } = field;
     if (type === undefined) return scalarSchemas[field.scalar];
@@ -194,6 +194,7 @@ export class MessageSchemas {
   #isPresent(field: DescField, form: Form): boolean {
     if (form === 'sent') return isRequired(field);
     const { facts, json } = this.#parts;
+    // The form `created` is that of a dry run, too, which lacks it.
     if (facts(field).present === true) return form === 'returned';
     if (field.presence !== Presence.IMPLICIT) return field.presence === Presence.LEGACY_REQUIRED;
 

@@ -35,7 +35,7 @@ interface DescribedBinding {
   readonly binding: Binding;
   /** The HTTP method of the binding, or one of those that its `*` stands for. */
   readonly verb: string;
-  /** How a success differs from `PLAIN_SUCCESS`; undefined if it does not. */
+  /** How successes differ from 200 that must not be stored; undefined if they do not. */
   readonly rule: Partial<SuccessRule> | undefined;
   readonly path: DescribedPath;
   readonly operationId: string;
@@ -45,9 +45,6 @@ interface DescribedBinding {
 /** A body of any media type. */
 const BYTES: Content = { '*/*': { schema: { type: 'string', format: 'binary' } } };
 
-/** The rule of a method whose successes are 200 and must not be stored. */
-const PLAIN_SUCCESS: Partial<SuccessRule> = {};
-
 /** Describes the operations of bindings. */
 export class Operations {
   readonly #parts: OperationParts;
@@ -56,7 +53,7 @@ export class Operations {
     this.#parts = parts;
   }
 
-  of({ binding, verb, rule = PLAIN_SUCCESS, path, operationId, tag }: DescribedBinding): Operation {
+  of({ binding, verb, rule = {}, path, operationId, tag }: DescribedBinding): Operation {
     const { comments, parameters, requestHeaders, errors, security } = this.#parts;
     const { method } = binding;
     const summary = comments.summary(method);
@@ -64,12 +61,7 @@ export class Operations {
     const query = parameters.inQuery(binding);
     const texts = [comments.description(method), query.note].filter((text) => text !== '');
     const body = this.#requestBody(binding, verb);
-
-    const takesPreconditions = rule.creates === true || rule.caching !== undefined;
-    const impliedReasons = [
-      ...(takesPreconditions ? ['PRECONDITION_FAILED'] : []),
-      ...('requestBody' in body ? ['REQUEST_TOO_LARGE', 'CONTENT_TYPE_UNSUPPORTED'] : []),
-    ];
+    const reasons = new Set([...comments.reasons(method), ...impliedReasons(rule, 'requestBody' in body)]);
 
     return {
       operationId,
@@ -86,7 +78,7 @@ export class Operations {
       ...body,
       responses: {
         ...this.#successes(binding, rule),
-        ...errors.of(verb, new Set([...comments.reasons(method), ...impliedReasons])),
+        ...errors.of(verb, reasons),
       },
     };
   }
@@ -115,13 +107,14 @@ export class Operations {
     const { responseHeaders, schemas } = this.#parts;
     const isUnary = method.methodKind === 'unary';
     const ownHeaders = isUnary ? responseHeaders.forCaching(rule.caching) : responseHeaders.forStream();
-    const headers = { ...responseHeaders.forRequestFields(method), ...ownHeaders };
+    const fieldHeaders = responseHeaders.forRequestFields(method);
+    const headers = { ...fieldHeaders, ...ownHeaders };
 
     if (binding.givesBytes) {
       const bytesHeaders = { ...headers, ...responseHeaders.forBytes() };
       return { 200: { description: 'Success.', headers: bytesHeaders, content: BYTES } };
     }
-    if (rule.creates === true) return this.#createResponses(method, rule);
+    if (rule.creates === true) return this.#createResponses(method, rule, fieldHeaders);
 
     const schema =
       responseBody === undefined
@@ -148,15 +141,22 @@ export class Operations {
     };
   }
 
-  /** The responses of a method that creates a resource: 201, and 200 to a dry run. */
-  #createResponses(method: DescMethod, { validateOnly, location }: Partial<SuccessRule>): Responses {
+  /**
+   * The responses of a method that creates a resource: 201, and 200 to a dry run.
+   *
+   * @param fieldHeaders the headers that stand for request fields.
+   */
+  #createResponses(
+    { output }: DescMethod,
+    { validateOnly, location }: Partial<SuccessRule>,
+    fieldHeaders: Headers,
+  ): Responses {
     const { responseHeaders, schemas } = this.#parts;
-    const { output } = method;
-    const headers = { ...responseHeaders.forRequestFields(method), ...responseHeaders.uncached() };
+    const headers = { ...fieldHeaders, ...responseHeaders.uncached() };
     const hasDryRun = validateOnly !== undefined;
 
     // 200 and 201 share a schema, so that generated clients have one type for the result of a create. It requires only what
-    // a dry run has, too; 201 adds what is always present in a created resource.
+    // a dry run has, too; 201 adds, beside the reference to it, what is always present in a created resource.
     const schema = schemas.message(output, hasDryRun ? 'created' : 'returned');
     const alwaysPresent = hasDryRun ? schemas.alwaysPresent(output) : [];
     const required = alwaysPresent.map((field) => schemas.nameOf(field));
@@ -177,6 +177,15 @@ export class Operations {
     };
     return { 200: dryRun, 201: created };
   }
+}
+
+/** The reasons of errors that follow from the rule of a method, and from its body. */
+function impliedReasons({ creates, caching }: Partial<SuccessRule>, hasBody: boolean): string[] {
+  const takesPreconditions = creates === true || caching !== undefined;
+  return [
+    ...(takesPreconditions ? ['PRECONDITION_FAILED'] : []),
+    ...(hasBody ? ['REQUEST_TOO_LARGE', 'CONTENT_TYPE_UNSUPPORTED'] : []),
+  ];
 }
 
 /**

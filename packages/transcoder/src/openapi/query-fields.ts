@@ -16,6 +16,14 @@ interface QueryFields {
   readonly steps: number;
 }
 
+/** A field in the request, and the places in it that are described. */
+interface Place {
+  readonly field: DescField;
+  readonly path: FieldPath;
+  /** Filled in once the level below is known to keep within the limits. */
+  inside: readonly Place[];
+}
+
 /**
  * The most fields that are described for one operation, except that those of the request message itself always are. Messages
  * that contain each other have so many paths that their number is the factorial of the number of messages.
@@ -46,6 +54,7 @@ export function queryFields(
     const foundIn = new Map<Place, readonly Place[]>();
     for (const outer of level) {
       const { message: type } = outer.field;
+      // Each field in it gets a path of its own, which is longer by one.
       steps += type.fields.length * (outer.path.length + 1);
       if (steps > maxSteps) return { paths: pathsOf(top), isCut: true, steps };
 
@@ -60,13 +69,6 @@ export function queryFields(
     level = [...foundIn.values()].flat().filter(isEntered);
   }
   return { paths: pathsOf(top), isCut: false, steps };
-}
-
-/** A field in the request, and the places in it that are described. */
-interface Place {
-  readonly field: DescField;
-  readonly path: FieldPath;
-  inside: readonly Place[];
 }
 
 function placesIn(

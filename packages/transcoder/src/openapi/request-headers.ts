@@ -1,4 +1,4 @@
-import type { DescMethod } from '@bufbuild/protobuf';
+import type { DescMessage, DescMethod } from '@bufbuild/protobuf';
 import type { ForwardedHeaders } from '../metadata/forwarded-headers.js';
 import type { SuccessRule } from '../template/success-rules.js';
 import type { HeaderFacts } from './description-options.js';
@@ -88,7 +88,8 @@ export class RequestHeaders {
       if (field === undefined) this.#common.push(header);
       else this.#ofFields.push({ field, header, bounds });
     }
-    for (const header of this.#common) this.#reference(header);
+    // The document has these even if it has no operation.
+    for (const header of this.#common) this.#addAndRefer(header);
   }
 
   /** The header parameters of a method: those that stand for its fields, the conditions of a cache, and the common ones. */
@@ -97,25 +98,30 @@ export class RequestHeaders {
     { caching }: Partial<SuccessRule>,
     parameters: Parameters,
   ): (Parameter | Reference)[] {
-    const ofFields = this.#ofFields.flatMap(({ field: name, header, bounds }) => {
-      const field = input.fields.find((inputField) => inputField.name === name);
-      if (field === undefined) return [];
-      const parameter = parameters.of(header.name, 'header', field);
-      const description = header.description ?? `The same as \`${name}\`, as a header.`;
-      return [
-        { ...parameter, ...descriptionKeyword(description), schema: { ...parameter.schema, ...bounds } },
-      ];
-    });
+    const ofFields = this.#parametersOfFields(input, parameters);
 
     // A condition may be forwarded, too, and is then among the others.
     const others = new Set([...ofFields, ...this.#common].map(({ name }) => name.toLowerCase()));
     const conditions = CONDITIONS.filter((key) => caching !== undefined && !others.has(key));
-    const referred = [...conditions.map((key) => parameterOf(key)), ...this.#common];
-    return [...ofFields, ...referred.map((header) => this.#reference(header))];
+    const shared = [...conditions.map((key) => parameterOf(key)), ...this.#common];
+    return [...ofFields, ...shared.map((header) => this.#addAndRefer(header))];
+  }
+
+  /** The headers that stand for fields of a message. @param parameters makes the parameters of its fields */
+  #parametersOfFields(message: DescMessage, parameters: Parameters): Parameter[] {
+    return this.#ofFields.flatMap(({ field: name, header, bounds }) => {
+      const field = message.fields.find((messageField) => messageField.name === name);
+      if (field === undefined) return [];
+
+      const parameter = parameters.of(header.name, 'header', field);
+      const description = header.description ?? `The same as \`${name}\`, as a header.`;
+      const schema = { ...parameter.schema, ...bounds };
+      return [{ ...parameter, ...descriptionKeyword(description), schema }];
+    });
   }
 
   /** Adds a parameter to the components. @returns a reference to it */
-  #reference(parameter: Parameter): Reference {
+  #addAndRefer(parameter: Parameter): Reference {
     this.components[parameter.name] = parameter;
     return { $ref: `#/components/parameters/${parameter.name}` };
   }
