@@ -45,7 +45,7 @@ export class ReflectionStream {
     this.#call.on('metadata', (headers) => {
       this.headers = headers;
     });
-    // The next read rejects with the error.
+    // The next read rejects with the error, so the event needs no other listener.
     this.#call.on('error', () => undefined);
     this.#answers = this.#call[Symbol.asyncIterator]() as AsyncIterator<ServerReflectionResponse, undefined>;
   }

@@ -64,7 +64,7 @@ export async function takeContract(
  * The contract, as far as the server describes it.
  *
  * @param deadline of all calls together, in milliseconds since the epoch.
- * @throws ReflectionError (rejects) if it describes no service whole: with all that the service needs.
+ * @throws ReflectionError (rejects) if it describes no service whole, that is, with all that the service needs.
  */
 async function contractOf(
   stream: ReflectionStream,
@@ -148,9 +148,9 @@ function reflectionError(
   const failure = error as Partial<ServiceError> & Error;
   const code = failure.code ?? status.UNKNOWN;
 
-  // For a compression that grpc-js does not know, the code and the details of its ServiceError are undefined.
-  const isServiceError = 'code' in failure;
-  const details = failure.details ?? (isServiceError ? UNKNOWN_COMPRESSION : failure.message);
+  // The ServiceError for a compression that grpc-js does not know has a code and details, but both are undefined.
+  const isUnknownCompression = 'code' in failure && failure.details === undefined;
+  const details = isUnknownCompression ? UNKNOWN_COMPRESSION : (failure.details ?? failure.message);
   const whyNotGrpc = notGrpc(details, headers ?? failure.metadata);
   if (whyNotGrpc !== undefined)
     return new ReflectionError(code, `${target} does not answer as a gRPC server: ${whyNotGrpc}.`);
