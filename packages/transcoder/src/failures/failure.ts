@@ -149,7 +149,7 @@ export function requestStreamUnsupported(): HttpFailure {
   );
 }
 
-/** What a client is told that the service cannot serve now. @param why one or more sentences */
+/** The message for a client that the service cannot serve now. @param why one or more sentences */
 const tryAgain = (why: string): string => `${why} Try again in a second.`;
 const OVERLOADED_TEXT = 'The service is overloaded.';
 
@@ -177,12 +177,10 @@ export function internal(cause: unknown, message = 'An internal error occurred.'
   return new HttpFailure('INTERNAL', message, { cause });
 }
 
-/** In place of `retryAfterS`, which also makes a `RetryInfo`: that would say that the service itself asks for a pause. */
+/** Used in place of `retryAfterS`, which also adds a `RetryInfo`, as if the service itself asked for a pause. */
 const RETRY_HEADERS = { 'Retry-After': '1' };
 
-/**
- * Creates the failures of calls that the upstream could not complete, by its code; those with other codes are internal.
- */
+/** Creates the failures of calls that the upstream could not complete, by its code; those with other codes are internal. */
 const upstreamFailures: ReadonlyMap<Code, (cause: Error) => HttpFailure> = new Map([
   [Code.CANCELLED, (cause) => new HttpFailure('CANCELLED', 'The caller cancelled the call.', { cause })],
   [Code.DEADLINE_EXCEEDED, deadlineExceeded],

@@ -39,7 +39,8 @@ function jsonOfAbsentBody({ method, body }: Binding, lenient: boolean): SentJson
   if (body === undefined) return undefined;
   // An absent body stands for an empty message, except where the JSON form is not an object of fields, such as that of a
   // Timestamp: then a body is required.
-  if (body === '*' && !hasCustomJsonRepresentation(method.input)) return undefined;
+  const isFieldsOfRequest = body === '*' && !hasCustomJsonRepresentation(method.input);
+  if (isFieldsOfRequest) return undefined;
   // grpc-gateway takes an absent body for an empty message in a field, too.
   if (lenient && isPlainMessage(body)) return {};
   throw malformed('The request has no body; this method takes one.');

@@ -41,7 +41,7 @@ export function requireJsonType(exchange: Exchange): void {
   throw unsupportedContent(exchange.verb, message);
 }
 
-/** The media type or the coding of a body is not supported. @param verb the HTTP method of the request */
+/** The failure for a body whose media type or coding is not supported. @param verb the HTTP method of the request */
 function unsupportedContent(
   verb: string,
   message: string,
