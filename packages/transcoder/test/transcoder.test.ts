@@ -26,6 +26,7 @@ describe('a transcoder', () => {
     send(memberRequest(...request));
 
   describe('a success', () => {
+    // The library names every shelf "poems & prose".
     it('is 201 with the resource and its Location for a create', async () => {
       const response = await call('POST', '/v1/shelves', { theme: 'x' });
       expect(response.status).toBe(201);
@@ -69,8 +70,8 @@ describe('a transcoder', () => {
     });
 
     it('is immutable for a GET of a resource that never changes', async () => {
-      const { status: code, headers, text } = await call('GET', '/v1/shelves/a%2Fb');
-      expect(code).toBe(200);
+      const { status, headers, text } = await call('GET', '/v1/shelves/a%2Fb');
+      expect(status).toBe(200);
       expect(JSON.parse(text)).toMatchObject({ id: 'a/b' });
       expect(headers).toMatchObject({
         'cache-control': 'private, max-age=31536000, immutable',
@@ -205,7 +206,7 @@ describe('a transcoder', () => {
       expect(response.headers.allow).toMatch(/^(?=.*GET, HEAD)(?=.*POST)(?=.*LOCK)(?=.*OPTIONS)[A-Z, ]+$/);
     });
 
-    it('ignores X-HTTP-Method-Override', async () => {
+    it('takes no method from X-HTTP-Method-Override', async () => {
       const headers = { authorization: MEMBER, 'x-http-method-override': 'DELETE' };
       expect((await send({ method: 'PUT', path: '/v1/shelves/1/books/2', headers })).status).toBe(405);
     });

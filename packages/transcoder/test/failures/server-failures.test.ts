@@ -123,7 +123,7 @@ describe('a reply that cannot be shown', () => {
       why: 'it cannot be decoded',
       // A string that is longer than the message.
       message: Buffer.from([0x0a, 0xff]),
-      // The text of the decoder, whichever it is.
+      // The text of the decoder, whichever it is; not that of the case below.
       logged: expect.not.stringContaining('to JSON') as string,
     },
     {

@@ -31,7 +31,7 @@ function parametersOf(query: string, target = binding('/v1/echo')): ReturnType<t
 }
 
 /**
- * Reads a parameter into its field, as a request message does. Returns the field's path and its value in JSON, or the
+ * Reads a parameter into its field, as a request message does: only the reader refuses most wrong values. Returns the field's path and its value in JSON, or the
  * violation: that of the parameter, or that of the value.
  */
 function readParameter(parameter: QueryParameter | FieldViolation): [string, JsonValue] | FieldViolation {

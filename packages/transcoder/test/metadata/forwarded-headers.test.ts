@@ -279,7 +279,7 @@ describe('a header that is refused', () => {
   it.each([
     ['listed by name', 'b', { b: ['\u00ff'], a: ['\u00ff'], 'x-c': ['\u00ff'], d: ['1'] }],
     ['matched by a prefix', 'x-c', { 'x-c': ['\u00ff'], 'x-d': ['a'.repeat(5_000)], b: ['\u00ff'] }],
-  ])('is the first that the failure names, of several: %s, %s', (_, name, headers) => {
+  ])('is named alone, as the first of several: %s, %s', (_, name, headers) => {
     const forwarded = new Map([
       ['a', 'refuse'],
       ['b', 'refuse'],
