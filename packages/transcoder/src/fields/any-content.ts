@@ -21,10 +21,12 @@ export function typeOfUrl(registry: Registry, typeUrl: string): DescMessage | un
 /**
  * The content of an Any of an unknown type in the form that responses give it: base64 as "value" beside "@type".
  *
+ * @param any one whose type `typeInAny` does not know.
  * @returns undefined for anything else.
  */
 export function bytesOfAny(any: SentObject): Uint8Array | undefined {
   const { '@type': type, value, ...others } = any;
-  const isForm = typeof type === 'string' && /[^/]$/.test(type) && Object.keys(others).length === 0;
-  return isForm && typeof value === 'string' ? base64Bytes(value) : undefined;
+  const namesType = typeof type === 'string' && /[^/]$/.test(type);
+  const isAlone = Object.keys(others).length === 0;
+  return namesType && isAlone && typeof value === 'string' ? base64Bytes(value) : undefined;
 }
