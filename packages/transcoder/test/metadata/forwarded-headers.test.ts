@@ -189,9 +189,22 @@ describe('the metadata of a call', () => {
   });
 
   it.each([
-    ...['connection', 'http2-settings', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade'],
-    ...['content-encoding', 'content-length', 'content-type', 'expect', 'host', 'te', 'trailer'],
-    ...['user-agent', 'x-request-id', 'grpc-timeout'],
+    'connection',
+    'http2-settings',
+    'keep-alive',
+    'proxy-connection',
+    'transfer-encoding',
+    'upgrade',
+    'content-encoding',
+    'content-length',
+    'content-type',
+    'expect',
+    'host',
+    'te',
+    'trailer',
+    'user-agent',
+    'x-request-id',
+    'grpc-timeout',
   ])('never comes from the header %s, which gRPC or the transcoder writes', (name) => {
     expect(() => new Forwarding(new Map([[name, 'drop']]))).toThrow('gRPC or the transcoder writes');
     const { metadata } = forward({ [name]: ['sent'] }, new Map([['*', 'drop']] as const));
