@@ -79,7 +79,7 @@ export class MessageSchemas {
   message(message: DescMessage, form: Form): Schema {
     const wellKnown = wellKnownSchema(message);
     if (wellKnown !== undefined) return wellKnown;
-    // Without such fields, the response to a dry run is like any other.
+    // Without fields that a dry run's response lacks, that response is like any other.
     const used = form === 'created' && this.alwaysPresent(message).length === 0 ? 'returned' : form;
     return this.#components.referenceTo(message, AFFIXES[used], () => this.#object(message, used));
   }
@@ -104,7 +104,10 @@ export class MessageSchemas {
     return this.body(content, 'sent', this.#schemaWithout(elsewhere, content, 'sent'), elsewhere);
   }
 
-  /** A body with the given schema and the example of a form: a whole message, or one field of it. */
+  /**
+   * A body with the given schema and the example of a form: a whole message, or one field of it. A create has the schema of
+   * one form and the example of another.
+   */
   body(content: DescMessage | DescField, form: Form, schema: Schema, elsewhere: Elsewhere = []): Content {
     const { example, name } = this.#exampleOf(content, form, elsewhere);
     const examples = example === undefined ? {} : { examples: { [name]: { value: example } } };
@@ -118,14 +121,14 @@ export class MessageSchemas {
 
   /** The schema of a message or a field, without what is elsewhere. */
   #schemaWithout(elsewhere: Elsewhere, content: DescMessage | DescField, form: Form): Schema {
-    const message = content.kind === 'message' ? content : content.message;
+    const message = messageIn(content);
     if (message !== undefined && elsewhere.length > 0) return this.#object(message, form, elsewhere);
     return content.kind === 'message' ? this.message(content, form) : this.field(content, form);
   }
 
   /** The example of a message or a field without what is elsewhere, if there is any, and the name for it. */
   #exampleOf(content: DescMessage | DescField, form: Form, elsewhere: Elsewhere) {
-    const message = content.kind === 'message' ? content : content.message;
+    const message = messageIn(content);
     const { name } = message ?? content;
     const ofFields = message && this.#exampleOfFields(message.fields, form, elsewhere);
     // The example of a whole field does not fit if a part of it is elsewhere.
@@ -204,4 +207,10 @@ export class MessageSchemas {
     const mayBeUnassigned = isText && isOutputOnly(field);
     return omit === 'nothing' || (omit === 'unassigned' && !mayBeUnassigned);
   }
+}
+
+/** The message that a body is; undefined for a field that is a list, a map or a scalar. */
+function messageIn(content: DescMessage | DescField): DescMessage | undefined {
+  if (content.kind === 'message') return content;
+  return content.fieldKind === 'message' ? content.message : undefined;
 }

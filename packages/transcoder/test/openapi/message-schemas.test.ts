@@ -193,6 +193,32 @@ describe('facts', () => {
     },
   );
 
+  it('make no example of a list of messages from those of one message', () => {
+    const listed = library({
+      rules: [
+        {
+          selector: 'library.v1.Probe.Echo',
+          post: '/v1/lists',
+          body: 'nested_list',
+          responseBody: 'nested_list',
+        },
+      ],
+      facts: { 'library.v1.Everything': { string_value: { example: 'a' } } },
+    });
+    const { requestBody, responses } = operationOf(listed, 'echo');
+    expect(requestBody?.content['application/json']).toEqual({
+      schema: { type: 'array', items: { $ref: '#/components/schemas/EverythingInput' } },
+    });
+    expect(responses['200']).toMatchObject({
+      content: {
+        'application/json': {
+          schema: { type: 'array', items: { $ref: '#/components/schemas/Everything' } },
+        },
+      },
+    });
+    expect(responses['200']).not.toHaveProperty(['content', 'application/json', 'examples']);
+  });
+
   it('about the fields that a dry run lacks make a schema for the responses of creates', () => {
     expect(schemaOf(known, 'CreatedItem')).toMatchObject({
       description: 'What is sold. The answer to a dry run lacks the fields that the service assigns.',
