@@ -2,50 +2,54 @@ import type { DatabaseServer } from './database.js';
 import type { Scale } from './scale.js';
 import type { Server, Servers } from './servers.js';
 
-/**
- * The targets of the scenarios:
- * - `service`: gateway and gRPC server in one process, as `npm start` starts it
- * - `uncached`: the same without its cache, so that every get is part of a query
- * - `gateway`: a separate gateway and its gRPC server, connected by TCP
- * - `go`, `go with a cache`, `fastify`, `tutorial`, `tutorial gateway`: the peers
- * - `echo`, `node:http`, `express`: the bare servers
- * - `hop`: Express's router with a plain grpc-js call, in front of the bare echo
- * - `transcoder hop`, `upstream hop`, `quiet gateway hop`, `gateway hop`: more and more of a separate gateway, each in front
- *   of the bare echo: the transcoder; `grpcUpstream`, too; the gateway without metrics and log lines; the gateway
- * - `quiet server`: the gateway in front of a gRPC server without metrics and log lines
- * - `alone`: the service with only the requests that the next three get, so that V8 optimizes all four alike
- * - `unmetered`, `unlogged`: the same without metrics, and without a log line for each request
- * - `traced`: the same, but sends a span for every call to a collector that discards it
- * - `cold`: the service on the largest database, with nothing cached
- * - `stored…`: the gRPC server without its cache, on a database with this many routes
- * - `other …`: the same targets on the other side of a comparison
- */
+/** The targets of the scenarios. */
 export type TargetName =
+  | Compared
+  /** The same on the other side of a comparison. */
+  | `other ${Compared}`
+  /** The service in one process without its cache, so that every get is part of a query. */
   | 'uncached'
+  /** The peers. */
   | 'go'
   | 'go with a cache'
   | 'fastify'
   | 'tutorial'
   | 'tutorial gateway'
+  /** The bare servers. */
   | 'echo'
   | 'node:http'
   | 'express'
+  /** Express's router with a plain grpc-js call, in front of the bare echo. */
   | 'hop'
+  /** The transcoder in place of the router. */
   | 'transcoder hop'
+  /** `grpcUpstream` in place of the plain call. */
   | 'upstream hop'
+  /** The gateway, without metrics and log lines, in front of the bare echo. */
   | 'quiet gateway hop'
+  /** The gateway in front of the bare echo. */
   | 'gateway hop'
+  /** The gateway in front of the gRPC server without metrics and log lines. */
   | 'quiet server'
+  /** The service with only the requests that the next three get, so that V8 optimizes all four alike. */
   | 'alone'
+  /** The same without metrics. */
   | 'unmetered'
+  /** The same without a log line for each request. */
   | 'unlogged'
+  /** The same, but it sends a span for every call to a collector that discards it. */
   | 'traced'
-  | Compared
-  | `other ${Compared}`
+  /** The gRPC server without its cache, on a database with this many routes. */
   | `stored${number}`;
 
 /** The targets that a comparison of two versions measures, of each version. */
-export type Compared = 'service' | 'cold' | 'gateway';
+export type Compared =
+  /** Gateway and gRPC server in one process, as `npm start` starts it. */
+  | 'service'
+  /** The same on the largest database, with nothing cached. */
+  | 'cold'
+  /** A separate gateway and its gRPC server, connected by TCP. */
+  | 'gateway';
 
 /** A server under test and its database. */
 export interface Target extends Server {

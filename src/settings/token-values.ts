@@ -2,8 +2,9 @@ import { isUtf8 } from 'node:buffer';
 import type { NamedClaim } from '../auth/claims.js';
 import { contentOf, type Kind, listOf, membersOf, textLike, unusableValue } from './kinds.js';
 
+// The parts of `CLAIM_NAME`.
 const PLAIN_NAME = /[^\s/]\S*/u;
-/** RFC 6901, section 3. Its names may hold anything; of a list of claims, all but a comma. */
+/** RFC 6901, section 3. A name in it may hold any character, but no comma in a list of claims: that ends the claim. */
 const POINTER = /(?:\/(?:[^~/]|~[01])*)+/u;
 /** Of 1 to 255 characters. */
 const CLAIM_NAME = new RegExp(`^(?!.{256})(?:${PLAIN_NAME.source}|${POINTER.source})$`, 'su');

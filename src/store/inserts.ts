@@ -79,7 +79,7 @@ export class Inserts {
     if (uniqueTexts.length === 0) return this.#send(newInsert);
 
     if (this.#conflictingCallers.has(newInsert.record.caller)) {
-      const outcome = await this.#outcomeFromStoredRoutes(newInsert);
+      const outcome = await this.#outcomeFromReaderOrWriter(newInsert);
       if (outcome !== undefined) return outcome;
     }
 
@@ -89,7 +89,7 @@ export class Inserts {
       // not entered in `#underWay`: all inserts that waited for the earlier insert are sent at once, and the database
       // decides among them.
       await Promise.allSettled([earlier]);
-      return (await this.#outcomeFromStoredRoutes(newInsert)) ?? this.#send(newInsert);
+      return (await this.#outcomeFromReaderOrWriter(newInsert)) ?? this.#send(newInsert);
     }
 
     const sent = this.#send(newInsert);
@@ -154,10 +154,10 @@ export class Inserts {
         return INSERTED;
       case 'left out some':
         // A reader may not have the stored rows yet, so the writer is asked about what it does not show.
-        return (await this.#outcomeFromStoredRoutes(insert)) ?? this.#outcomeFromWriter(insert);
+        return (await this.#outcomeFromReaderOrWriter(insert)) ?? this.#outcomeFromWriter(insert);
       case 'locked':
         // The locked row may be stored, and readable all the same: then this insert is its repeat or duplicate.
-        return this.#outcomeFromStoredRoutes(insert);
+        return this.#outcomeFromReaderOrWriter(insert);
       case 'row refused':
         // Nothing was stored, perhaps because of another row of the batch.
         return undefined;
@@ -168,7 +168,7 @@ export class Inserts {
    * The outcome that follows from the stored routes, as a reader shows them; undefined if none follows, or if no reader
    * answers. A reader may lag behind: if it could lack a route that changes the outcome, the writer is asked.
    */
-  async #outcomeFromStoredRoutes(insert: Insert): Promise<InsertOutcome | undefined> {
+  async #outcomeFromReaderOrWriter(insert: Insert): Promise<InsertOutcome | undefined> {
     const outcome = await this.#outcomeFromReader(insert);
     return outcome !== undefined && mayBeRepeatAfterAll(outcome, insert)
       ? this.#outcomeFromWriter(insert)
@@ -189,7 +189,7 @@ export class Inserts {
       this.#conflictingCallers.delete(insert.record.caller);
       return undefined;
     }
-    return this.#outcomeFrom(found, insert.record);
+    return this.#outcomeAmong(found, insert.record);
   }
 
   /**
@@ -203,11 +203,11 @@ export class Inserts {
     } catch (error) {
       throw error instanceof DatabaseError ? storeUnavailable(error) : error;
     }
-    return this.#outcomeFrom(found, insert.record);
+    return this.#outcomeAmong(found, insert.record);
   }
 
   /** The outcome that follows from the routes found, if one does. Remembers the caller of a repeat or a duplicate. */
-  #outcomeFrom(found: FoundRoutes, record: RouteRecord): InsertOutcome | undefined {
+  #outcomeAmong(found: FoundRoutes, record: RouteRecord): InsertOutcome | undefined {
     const own = found.get(record.route.id);
     if (own !== undefined && isSame(own, record.route)) return INSERTED;
 

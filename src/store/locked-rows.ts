@@ -48,6 +48,7 @@ export class LockedRows {
    * put down to its row, a second one, with another key or shape, to the caller.
    */
   #isDistrusted(caller: string): boolean {
+    // Stores for more than one wait are owed.
     return this.#storesOwedBy(caller) > STORES_FOR_A_WAIT;
   }
 

@@ -14,7 +14,7 @@ import { type ServiceProcess, startProcess } from './rig/service-process.js';
 
 /** How often each kind of request is made for a measurement: enough for the clock of processor time, which counts 10 ms. */
 const REPEATS = { plain: 2_000, odd: 200 };
-/** How often it is made before the first: Node compiles what runs often, which takes seconds. */
+/** How often it is made before the first measurement: Node compiles what runs often, which takes seconds. */
 const WARM_UP = { plain: 10_000, odd: 400 };
 
 /** A key of the algorithm that takes the service the longest to verify. */
@@ -43,7 +43,7 @@ interface Cost {
   readonly request: AttackRequest;
   /** The most plain gets that one of them may cost. */
   readonly most: number;
-  /** How many a second the record supposes, for what they leave to others. */
+  /** How many of them are supposed to arrive in a second, for the figure of what others keep. */
   readonly rate: number;
   /** The key that the service trusts; default: the secret of the tests. */
   readonly key?: ReturnType<typeof es384>;
@@ -91,7 +91,7 @@ const COSTS: readonly Cost[] = [
     what: 'requests for the largest page',
     request: { path: '/docs/swagger-ui.js', headers: { 'accept-encoding': 'identity' } },
     most: 8,
-    // 680 MB a second.
+    // Pages of 1.75 MB: 680 MB a second.
     rate: 389,
   },
 ];

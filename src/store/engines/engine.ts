@@ -7,8 +7,9 @@ import type { SqlDialect } from '../route-sql.js';
 export type EngineName = Database['engine'];
 
 /**
- * How long a statement of a call waits for a lock on the whole table, at least, in seconds. For a lock on a row, it waits for
- * one second. An engine whose errors do not tell the two locks apart must wait for this long: the time then tells them.
+ * The shortest time that a statement of a call waits for a lock on the whole table, in seconds. For a lock on a row, it waits
+ * for one second. Where an engine's errors do not say which lock it was, the time does: so such an engine must wait for this
+ * long.
  */
 export const MIN_TABLE_WAIT_S = 3;
 
@@ -30,7 +31,7 @@ type RawAnswer = unknown;
 export interface Engine<Location extends Database = Database> extends SqlDialect {
   /** The name of its client in Knex. */
   readonly client: string;
-  /** Whether other instances may use the database: then no start migrates it, or changes rows. */
+  /** Whether other instances may use the database: then the service neither migrates it nor changes rows when it starts. */
   readonly isShared: boolean;
 
   /** @throws Error when its files cannot be written */

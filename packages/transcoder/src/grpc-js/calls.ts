@@ -126,6 +126,7 @@ function endWhenUnwanted(
     host.drop(made);
   };
   const remaining = Math.max(0, deadline - Date.now());
+  // The server alone ends a call with a later deadline, or without one.
   if (remaining <= LONGEST_TIMER_MS) {
     timer = setTimeout(() => {
       respond(deadlineReply());

@@ -60,6 +60,7 @@ export class TranscodedCall implements PendingRequest {
   readonly #unfitHeader: HttpFailure | undefined;
   /** The client's time limit, in milliseconds. */
   #timeoutMs = Infinity;
+  /** The guard's answer, once it was asked: its refusal, or undefined if it lets the client pass. */
   #refusal: Promise<UnaryReply | undefined> | undefined;
 
   constructor(parts: CallParts, exchange: Exchange, match: FoundBinding, openStream?: OpenStream) {
@@ -196,10 +197,10 @@ export class TranscodedCall implements PendingRequest {
     const deadline = this.#exchange.started + Math.min(this.#timeoutMs, streamMs);
     // Streaming methods have bindings only if the upstream has `serverStream`.
     const { serverStream } = upstream as Required<Upstream>;
+    const format = successes.format(binding, headers.accept, { lenient, events });
     const replyStream = serverStream.call(upstream, { ...this.#callStart, message, deadline });
     openStream.abortAfter(Math.max(0, deadline - now()));
 
-    const format = successes.format(binding, headers.accept, { lenient, events });
     const onHeaders = (reply: UnaryReply): void => {
       this.#exchange.recordCaller(reply);
       this.#setHeaders(reply);

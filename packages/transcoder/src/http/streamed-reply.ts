@@ -60,7 +60,7 @@ export class StreamedReply {
   async reply(): Promise<HttpReply> {
     const { format, onHeaders } = this.#parts;
     const coming = this.#items.next();
-    this.#endWaitAfterHeaders();
+    this.#onServerHeaders();
     const first = await coming;
 
     const isRefusal = isOutcome(first) && !isOk(first);
@@ -81,7 +81,7 @@ export class StreamedReply {
   }
 
   /** Keeps the server's headers when they come and, a second after them, ends the wait that is under way now. */
-  #endWaitAfterHeaders(): void {
+  #onServerHeaders(): void {
     // The timer may fire during a later wait.
     const endThisWait = this.#items.endOfThisWait;
     void this.#replyStream.headers?.then((headers) => {
@@ -99,8 +99,8 @@ export class StreamedReply {
     const { exchange, format } = this.#parts;
     let next = first;
     while (next === undefined || isUint8Array(next)) {
-      // Without an item, it is time for a pulse, or the response has closed: its writer then stops at the next piece, at the
-      // latest at that for the outcome of the cancelled call.
+      // Without an item, it is time for a pulse, or the response has closed. That needs no case of its own: the writer of a
+      // closed response stops this generator at its next piece.
       const piece = next ?? format.pulse;
       if (piece !== undefined) yield piece;
       next = await this.#nextOrPulse();

@@ -228,9 +228,10 @@ export class StrictJson {
     if (mustBeValue && value === undefined) return undefined;
 
     const isEmptyAsValue = message.typeName === 'google.protobuf.Empty' && isObject(value);
+    const standsAsValue = mustBeValue || isEmptyAsValue;
     const countBefore = violations.count;
     let content: ReflectMessage;
-    if (value !== undefined && (mustBeValue || isEmptyAsValue)) {
+    if (value !== undefined && standsAsValue) {
       violations.enter('field', 'value');
       content = this.readMessage(message, value, violations);
       violations.leave();

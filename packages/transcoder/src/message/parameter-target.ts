@@ -40,7 +40,7 @@ export function parameterTarget(
  */
 export function isUnknownParameter(message: DescMessage, name: string, lenient: boolean): boolean {
   const isTooDeep = levelsOf(name, lenient) > MAX_DEPTH;
-  return !isTooDeep && !leadsToField(message, pathAndKey(name, lenient).path);
+  return !isTooDeep && !touchesField(message, pathAndKey(name, lenient).path);
 }
 
 /** The number of names in the path of a parameter. */
@@ -84,15 +84,15 @@ function hasFieldsInJson(
  * Whether a path is that of a field, in JSON or not, or goes on below a field that is not a single message. The path of
  * an unknown field of a message, as `book.nothing`, does neither.
  */
-function leadsToField(message: DescMessage, path: string): boolean {
+function touchesField(message: DescMessage, path: string): boolean {
   const fields = fieldsByName(message);
   if (fields.has(path)) return true;
 
   for (const [name, rest] of stepsInto(path)) {
     const parent = fields.get(name);
     if (parent === undefined) continue;
-    const goesOnBelowIt = parent.fieldKind !== 'message';
-    if (goesOnBelowIt || leadsToField(parent.message, rest)) return true;
+    const isNoSingleMessage = parent.fieldKind !== 'message';
+    if (isNoSingleMessage || touchesField(parent.message, rest)) return true;
   }
   return false;
 }

@@ -122,7 +122,7 @@ export class Forwarding {
     return { metadata, unfitHeader };
   }
 
-  /** What becomes of a header whose name begins with a prefix; undefined if none forwards it. */
+  /** What becomes of a header whose name begins with a prefix; undefined if none does, or the prefix may not write the key. */
   #entryByPrefix(from: string): ForwardedHeader | undefined {
     const prefix = this.#headers.prefixOf(from);
     if (prefix === undefined) return undefined;
