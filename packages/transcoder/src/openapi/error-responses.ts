@@ -89,12 +89,13 @@ export class ErrorResponses {
   components(): Record<string, Response> {
     const used = STATUSES.filter((status) => this.#used.has(status));
     // A server whose failures are unknown may also refuse a token, or ask for a pause.
-    const unknown = { 'WWW-Authenticate': optional(CHALLENGE), 'Retry-After': optional(PAUSE) };
+    const ofUnknown = { 'WWW-Authenticate': optional(CHALLENGE), 'Retry-After': optional(PAUSE) };
+    const further = this.#closed ? {} : ofUnknown;
     return {
       ...Object.fromEntries(used.map((status) => [`Error${status}`, this.#response(status)] as const)),
       Error: {
         description: 'Any other failure; its `reason` says which.',
-        headers: { ...this.#headers.uncached(), ...(this.#closed ? {} : unknown) },
+        headers: { ...this.#headers.uncached(), ...further },
         content: CONTENT,
       },
     };

@@ -57,7 +57,10 @@ export class Operations {
     const { comments, parameters, requestHeaders, errors, security } = this.#parts;
     const { method } = binding;
     const summary = comments.summary(method);
+    const isDeprecated = method.deprecated || method.parent.deprecated;
+    const deprecatedKeyword: Pick<Operation, 'deprecated'> = isDeprecated ? { deprecated: true } : {};
     const ownSecurity = security[`${method.parent.typeName}.${method.name}`];
+    const securityKeyword = ownSecurity === undefined ? {} : { security: ownSecurity };
     const query = parameters.inQuery(binding);
     const texts = [comments.description(method), query.note].filter((text) => text !== '');
     const body = this.#requestBody(binding, verb);
@@ -68,8 +71,8 @@ export class Operations {
       tags: [tag],
       summary: summary === '' ? wordsOf(method) : summary,
       ...descriptionKeyword(texts.join('\n\n')),
-      ...(method.deprecated || method.parent.deprecated ? { deprecated: true } : {}),
-      ...(ownSecurity === undefined ? {} : { security: ownSecurity }),
+      ...deprecatedKeyword,
+      ...securityKeyword,
       parameters: [
         ...parameters.inPath(path),
         ...query.parameters,
@@ -181,11 +184,11 @@ export class Operations {
 
 /** The reasons of errors that follow from the rule of a method, and from its body. */
 function impliedReasons({ creates, caching }: Partial<SuccessRule>, hasBody: boolean): string[] {
+  const reasons: string[] = [];
   const takesPreconditions = creates === true || caching !== undefined;
-  return [
-    ...(takesPreconditions ? ['PRECONDITION_FAILED'] : []),
-    ...(hasBody ? ['REQUEST_TOO_LARGE', 'CONTENT_TYPE_UNSUPPORTED'] : []),
-  ];
+  if (takesPreconditions) reasons.push('PRECONDITION_FAILED');
+  if (hasBody) reasons.push('REQUEST_TOO_LARGE', 'CONTENT_TYPE_UNSUPPORTED');
+  return reasons;
 }
 
 /**
