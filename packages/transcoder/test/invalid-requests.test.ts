@@ -1,28 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  errorOf,
-  fieldsOf,
-  httpRequest,
-  reasonOf,
-  type HttpRequest,
-  type HttpResponse,
-} from './support/http-request.js';
+import { describe, expect, it } from 'vitest';
+import { errorOf, fieldsOf, reasonOf, type HttpRequest, type HttpResponse } from './support/http-request.js';
 import { MEMBER, VISITOR } from './support/library-server.js';
-import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
+import { sharedTranscoder } from './support/shared-transcoder.js';
 
 const JSON_TYPE = 'application/json';
 const MAX_BODY_BYTES = 65_536;
 
-let gateway: RunningTranscoder;
-beforeAll(async () => {
-  gateway = await startTranscoder();
-});
-afterAll(() => gateway.close());
+const gateway = sharedTranscoder();
 
 /** Sends a request, as JSON unless it says otherwise. @param authorization none, or the header */
 function send(request: HttpRequest, authorization: { authorization?: string }): Promise<HttpResponse> {
   const headers = { 'content-type': JSON_TYPE, ...request.headers, ...authorization };
-  return httpRequest(gateway.origin, { ...request, headers });
+  return gateway.send({ ...request, headers });
 }
 
 /** A response that refuses a request. */

@@ -1,29 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
-import {
-  errorOf,
-  httpRequest,
-  reasonOf,
-  type HttpRequest,
-  type HttpResponse,
-} from './support/http-request.js';
-import { memberRequest } from './support/member-request.js';
+import { describe, expect, it } from 'vitest';
+import { errorOf, reasonOf } from './support/http-request.js';
 import { CREATED_AT, MEMBER } from './support/library-server.js';
+import { sharedTranscoder } from './support/shared-transcoder.js';
 
 const JSON_TYPE = 'application/json';
 const MAX_BODY_BYTES = 65_536;
 
 describe('a transcoder', () => {
-  let gateway: RunningTranscoder;
-  beforeAll(async () => {
-    gateway = await startTranscoder();
-  });
-  afterAll(() => gateway.close());
-
-  const send = (request: HttpRequest): Promise<HttpResponse> => httpRequest(gateway.origin, request);
-  /** Sends a request with the credentials of a member. */
-  const call = (...request: Parameters<typeof memberRequest>): Promise<HttpResponse> =>
-    send(memberRequest(...request));
+  const { send, call } = sharedTranscoder();
 
   describe('a success', () => {
     // The library names every shelf "poems & prose".

@@ -1,21 +1,13 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { TimestampSchema } from '@bufbuild/protobuf/wkt';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Code } from '../../src/gen/google/rpc/code_pb.js';
-import { errorOf, httpRequest, reasonOf, type HttpResponse } from '../support/http-request.js';
+import { errorOf, reasonOf, type HttpResponse } from '../support/http-request.js';
 import type { FailureDetails } from '../support/library-server.js';
-import { type RunningTranscoder, startTranscoder } from '../support/library-transcoder.js';
-import { memberRequest } from '../support/member-request.js';
+import { sharedTranscoder } from '../support/shared-transcoder.js';
 
-let gateway: RunningTranscoder;
-beforeAll(async () => {
-  gateway = await startTranscoder();
-});
-afterAll(() => gateway.close());
-
-/** Sends a request with the credentials of a member. */
-const call = (...request: Parameters<typeof memberRequest>): Promise<HttpResponse> =>
-  httpRequest(gateway.origin, memberRequest(...request));
+const gateway = sharedTranscoder();
+const { call } = gateway;
 
 /** A failure that the library's server makes on request. */
 interface RequestedFailure {

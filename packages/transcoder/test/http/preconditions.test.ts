@@ -1,18 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Code } from '../../src/gen/google/rpc/code_pb.js';
-import { httpRequest, reasonOf, type HttpResponse } from '../support/http-request.js';
-import { type RunningTranscoder, startTranscoder } from '../support/library-transcoder.js';
-import { memberRequest } from '../support/member-request.js';
+import { reasonOf, type HttpResponse } from '../support/http-request.js';
+import { sharedTranscoder } from '../support/shared-transcoder.js';
 
-let gateway: RunningTranscoder;
-beforeAll(async () => {
-  gateway = await startTranscoder();
-});
-afterAll(() => gateway.close());
-
-/** Sends a request with the credentials of a member. */
-const call = (...request: Parameters<typeof memberRequest>): Promise<HttpResponse> =>
-  httpRequest(gateway.origin, memberRequest(...request));
+const { send, call } = sharedTranscoder();
 
 const SHELF = '/v1/shelves/1';
 
@@ -69,12 +60,12 @@ describe('If-Match', () => {
   });
 
   it('does not hide that a GET has no token', async () => {
-    const response = await httpRequest(gateway.origin, { path: SHELF, headers: { 'if-match': '"x"' } });
+    const response = await send({ path: SHELF, headers: { 'if-match': '"x"' } });
     expect(response.status).toBe(401);
   });
 
   it('does not hide that a create has no token', async () => {
-    const response = await httpRequest(gateway.origin, {
+    const response = await send({
       method: 'POST',
       path: '/v1/shelves',
       headers: { 'if-match': '*', 'content-type': 'application/json' },
