@@ -1,19 +1,17 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { Client, credentials, Metadata } from '@grpc/grpc-js';
+import { Metadata } from '@grpc/grpc-js';
 import { type Request, type Response, Router } from 'express';
 import { Route } from '../../src/gen/routing/v1/route_service.js';
 import { routeOf } from '../stored-routes.js';
 import { announce } from './announce.js';
 import { ECHO_METHOD } from './echo-method.js';
+import { plainClient } from './plain-client.js';
 
 /**
  * A separate gateway in its plainest form. For each request, Express's router makes one unary grpc-js call,
  * over a single channel, to the echo server at the address in its argument, and returns the route in the reply as JSON.
  */
-const client = new Client(process.argv[2] ?? '', credentials.createInsecure(), {
-  'grpc.enable_channelz': 0,
-  'grpc.enable_retries': 0,
-});
+const client = plainClient(process.argv[2] ?? '');
 const { path, requestSerialize, responseDeserialize } = ECHO_METHOD;
 const message = Buffer.from(Route.encode(routeOf(0)).finish());
 

@@ -1,18 +1,16 @@
 import { createServer } from 'node:http';
-import { Client, credentials, Metadata, status } from '@grpc/grpc-js';
+import { Metadata, status } from '@grpc/grpc-js';
 import { createTranscoder, type UnaryReply, type Upstream } from '@route-registry/transcoder';
 import { descriptorSet } from '../../src/gen/descriptor-set.js';
 import { announce } from './announce.js';
 import { ECHO_METHOD } from './echo-method.js';
+import { plainClient } from './plain-client.js';
 
 /**
  * The transcoder on `node:http`, in front of the plainest upstream: a grpc-js client that makes each call, without a
  * deadline, to the echo server at the address in the argument.
  */
-const client = new Client(process.argv[2] ?? '', credentials.createInsecure(), {
-  'grpc.enable_channelz': 0,
-  'grpc.enable_retries': 0,
-});
+const client = plainClient(process.argv[2] ?? '');
 const { requestSerialize, responseDeserialize } = ECHO_METHOD;
 const upstream: Upstream = {
   unary: ({ path, message, metadata: entries }) =>
