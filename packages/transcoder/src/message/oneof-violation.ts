@@ -29,8 +29,8 @@ export function oneofViolation(
     if (rival !== undefined) {
       return { field: pathOf(path.slice(0, depth + 1)), description: rivalDescription(rival) };
     }
-    // The last step, which leads into no message.
-    if (step === field) break;
+    const isLastStep = depth === parents.length;
+    if (isLastStep) break;
     holder = holder.get(step) as ReflectMessage;
     holderJson = valueOfField(holderJson, step);
   }
