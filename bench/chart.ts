@@ -1,5 +1,5 @@
 import { APART, type Contender, CONTENDERS, type Kind, KINDS, OWN, TUTORIAL } from './contenders.js';
-import { isMeasured, NOT_MEASURED, quartilesOf, valuesOf } from './figures.js';
+import { isMeasured, NOT_MEASURED, quartilesOf, ratiosOf, valuesOf } from './figures.js';
 import { median } from './load/percentile.js';
 import { rowOf, type Run } from './run.js';
 
@@ -64,11 +64,12 @@ export function peerChart(run: Run): string {
   ].join('\n');
 }
 
-/** How many times the tutorial's requests a contender answers: of its kinds, the least and the most. */
+/** How many times the tutorial's requests a contender answers in the same round: of its kinds, the least and the most. */
 function timesTutorial(run: Run, contender: Contender): string {
-  const times = KINDS.filter(({ name }) => name in contender.targets).map((kind) => {
-    const rateOf = (measured: Contender): number => median(valuesOf(rowOf(run, kind, measured), 'rate'));
-    return rateOf(contender) / rateOf(TUTORIAL);
+  const times = KINDS.flatMap((kind) => {
+    const row = rowOf(run, kind, contender);
+    const tutorial = rowOf(run, kind, TUTORIAL);
+    return row && tutorial ? [median(ratiosOf('rate', row, tutorial))] : [];
   });
   const [least, most] = [Math.min(...times), Math.max(...times)].map((ratio) => ratio.toFixed(1));
   return `${least} to ${most}`;
