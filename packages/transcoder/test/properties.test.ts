@@ -1,17 +1,13 @@
 import fc from './support/fast-check.js';
 import type { JsonObject } from '@bufbuild/protobuf';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { feedMessage, startFeed } from './support/feed-server.js';
-import { type RunningTranscoder, startTranscoder } from './support/library-transcoder.js';
 import { httpRequest, type HttpResponse } from './support/http-request.js';
 import { messageType } from './support/library-contract.js';
 import { MEMBER } from './support/library-server.js';
+import { sharedTranscoder } from './support/shared-transcoder.js';
 
-let gateway: RunningTranscoder;
-beforeAll(async () => {
-  gateway = await startTranscoder();
-});
-afterAll(() => gateway.close());
+const { send } = sharedTranscoder();
 
 const RUNS = { numRuns: 200 };
 /** Of long responses. */
@@ -36,7 +32,7 @@ const nearJson = fc.letrec((tie) => ({
 
 function post(body: string | Uint8Array, headers = {}): Promise<HttpResponse> {
   const all = { authorization: MEMBER, 'content-type': 'application/json', ...headers };
-  return httpRequest(gateway.origin, { method: 'POST', path: '/v1/echo', headers: all, body });
+  return send({ method: 'POST', path: '/v1/echo', headers: all, body });
 }
 
 describe('a response', () => {

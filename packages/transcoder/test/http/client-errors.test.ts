@@ -1,20 +1,16 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { TranscoderOptions } from '../../src/options.js';
 import { createTranscoder } from '../../src/transcoder.js';
 import { firstOf, libraryDescriptorSet } from '../support/library-contract.js';
 import { listening } from '../support/opening.js';
 import { errorOf, fieldsOf, reasonOf, rawExchange } from '../support/http-request.js';
-import { type RunningTranscoder, startTranscoder } from '../support/library-transcoder.js';
 import { LibraryServer, MEMBER } from '../support/library-server.js';
+import { sharedTranscoder } from '../support/shared-transcoder.js';
 
-let gateway: RunningTranscoder;
-beforeAll(async () => {
-  gateway = await startTranscoder();
-});
-afterAll(() => gateway.close());
+const gateway = sharedTranscoder();
 
 const BOOK = '/v1/shelves/1';
 const GET = `GET ${BOOK} HTTP/1.1`;

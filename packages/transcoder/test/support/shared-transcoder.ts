@@ -5,6 +5,7 @@ import { memberRequest } from './member-request.js';
 
 /** A transcoder in front of a library, as `startTranscoder` starts it, that several tests share. */
 interface SharedTranscoder {
+  readonly origin: string;
   readonly log: readonly LogLine[];
   readonly send: (request: HttpRequest) => Promise<HttpResponse>;
   /** Sends a request with the credentials of a member. */
@@ -21,6 +22,9 @@ export function sharedTranscoder(): SharedTranscoder {
 
   const send = (request: HttpRequest): Promise<HttpResponse> => httpRequest(gateway.origin, request);
   return {
+    get origin() {
+      return gateway.origin;
+    },
     get log() {
       return gateway.log;
     },
