@@ -71,8 +71,9 @@ function timesTutorial(run: Run, contender: Contender): string {
     const tutorial = rowOf(run, kind, TUTORIAL);
     return row && tutorial ? [median(ratiosOf('rate', row, tutorial))] : [];
   });
-  const [least, most] = [Math.min(...times), Math.max(...times)].map((ratio) => ratio.toFixed(1));
-  return `${least} to ${most}`;
+  const least = Math.min(...times).toFixed(1);
+  const most = Math.max(...times).toFixed(1);
+  return least === most ? most : `${least} to ${most}`;
 }
 
 /** Gets from memory, and gets that query; of creates there is one group. The fastest comes first. */
